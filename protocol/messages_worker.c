@@ -10,8 +10,8 @@
 
 /* [array type, limits, params: {inputs: {name: value}}]: three containers around a value; params came from a scan as deep as this. */
 #define RUN_DEPTH BROOD_SCAN_DEPTH
-/* [type, {value: …}]: two containers around a value. */
-#define RESULT_DEPTH (BROOD_NESTING_MAX + 2)
+/* [type, {value: …}]: two containers around a value, and one for a mark or a typed text in its innermost. */
+#define RESULT_DEPTH (BROOD_NESTING_MAX + 3)
 
 bool brood_worker_frame_allowed(bool from_worker, enum brood_worker_state state, enum brood_worker_frame type)
 {

@@ -20,31 +20,35 @@ void brood_scan_init(struct brood_scan *scan, size_t max_bytes, unsigned max_dep
 	scan->max_bytes = max_bytes;
 	scan->pos = 0;
 	scan->max_depth = max_depth < BROOD_SCAN_DEPTH ? max_depth : BROOD_SCAN_DEPTH;
-	scan->depth = 0;
+	scan->depth = scan->top = 0;
 	scan->failed = 0;
 	scan->level[0] = (struct brood_scan_level){.left = 1, .limit = max_bytes};
 }
 
 static int enter(struct brood_scan *scan, uint64_t values, size_t limit, bool exact)
 {
-	if (scan->depth >= scan->max_depth)
+	if (exact && scan->level[scan->top].exact)
+		return BROOD_E_MALFORMED; /* an extension directly inside an extension: no type is made so */
+	if (!exact && ++scan->depth > scan->max_depth)
 		return BROOD_E_TOO_DEEP;
-	scan->depth++;
-	scan->level[scan->depth] = (struct brood_scan_level){.left = values, .limit = limit, .exact = exact};
+	scan->top++;
+	scan->level[scan->top] = (struct brood_scan_level){.left = values, .limit = limit, .exact = exact};
 	return 0;
 }
 
 /* Leaves every container that has all its values. 1 when the outermost value is whole. */
 static int leave_full(struct brood_scan *scan)
 {
-	while (scan->level[scan->depth].left == 0) {
-		const struct brood_scan_level *level = &scan->level[scan->depth];
+	while (scan->level[scan->top].left == 0) {
+		const struct brood_scan_level *level = &scan->level[scan->top];
 
 		if (level->exact && scan->pos != level->limit)
 			return BROOD_E_MALFORMED; /* a nested extension holds more than its one value */
-		if (scan->depth == 0)
+		if (scan->top == 0)
 			return 1;
-		scan->depth--;
+		if (!level->exact)
+			scan->depth--;
+		scan->top--;
 	}
 	return 0;
 }
@@ -52,7 +56,7 @@ static int leave_full(struct brood_scan *scan)
 /* The head at pos is known and its own bytes are `head.size` long. */
 static int step(struct brood_scan *scan, const uint8_t *data, size_t len, const struct brood_head *head)
 {
-	size_t limit = scan->level[scan->depth].limit, room = limit - scan->pos;
+	size_t limit = scan->level[scan->top].limit, room = limit - scan->pos;
 	bool nested = head->type == BROOD_T_EXT && brood_ext_is_nested(head->ext_type);
 	uint64_t values = head->type == BROOD_T_MAP ? 2 * (uint64_t)head->count : head->count;
 
@@ -62,12 +66,12 @@ static int step(struct brood_scan *scan, const uint8_t *data, size_t len, const 
 	if (head->type == BROOD_T_ARRAY || head->type == BROOD_T_MAP) {
 		if (values > room - head->size)
 			return limit == scan->max_bytes ? BROOD_E_TOO_LARGE : BROOD_E_MALFORMED;
-		scan->level[scan->depth].left--;
+		scan->level[scan->top].left--;
 		scan->pos += head->size;
-		return values > 0 || scan->depth >= scan->max_depth ? enter(scan, values, limit, false) : 0;
+		return enter(scan, values, limit, false);
 	}
 	if (nested) {
-		scan->level[scan->depth].left--;
+		scan->level[scan->top].left--;
 		scan->pos += head->size;
 		return enter(scan, 1, scan->pos + head->payload, true);
 	}
@@ -75,7 +79,7 @@ static int step(struct brood_scan *scan, const uint8_t *data, size_t len, const 
 		return 1; /* not all there yet */
 	if (head->type == BROOD_T_STR && !brood_utf8_valid(data + scan->pos + head->size, head->payload))
 		return BROOD_E_UTF8;
-	scan->level[scan->depth].left--;
+	scan->level[scan->top].left--;
 	scan->pos += head->size + head->payload;
 	return 0;
 }
@@ -91,7 +95,7 @@ int brood_scan_feed(struct brood_scan *scan, const uint8_t *data, size_t len, si
 			return 1;
 		}
 		if (result == 0) {
-			if (scan->pos >= scan->level[scan->depth].limit)
+			if (scan->pos >= scan->level[scan->top].limit)
 				result = scan->pos >= scan->max_bytes ? BROOD_E_TOO_LARGE : BROOD_E_MALFORMED;
 			else if (scan->pos >= len)
 				return 0;

@@ -1,7 +1,8 @@
 /*
  * Finds the end of one MessagePack value in a buffer that grows, and proves it harmless: well formed, at most
  * max_bytes long (declared lengths count before their bytes come), at most max_depth containers deep, every str
- * valid UTF-8, every nested extension (ext.h) exactly one value.
+ * valid UTF-8, every nested extension (ext.h) exactly one value that is not itself a nested extension. An extension is no level of
+ * its own: the array inside it is.
  *
  * Neither recursive nor allocating: state is a fixed stack, so a scan may stop for want of bytes and go on later at
  * no extra cost. Total work is linear in the input however it is sliced.
@@ -24,10 +25,11 @@ struct brood_scan_level {
 struct brood_scan {
 	size_t max_bytes;
 	size_t pos;		/* offset of the next byte that was not judged yet */
-	unsigned max_depth;	/* at most BROOD_SCAN_DEPTH */
-	unsigned depth;
+	unsigned max_depth;	/* arrays and maps inside each other; at most BROOD_SCAN_DEPTH */
+	unsigned depth;		/* of those now */
+	unsigned top;		/* index of the innermost level */
 	int failed;		/* the error of an earlier feed, repeated by later ones */
-	struct brood_scan_level level[BROOD_SCAN_DEPTH + 1];
+	struct brood_scan_level level[2 * BROOD_SCAN_DEPTH + 2]; /* each may stand in an extension */
 };
 
 /* max_depth is clamped to BROOD_SCAN_DEPTH. */

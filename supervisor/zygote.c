@@ -331,7 +331,7 @@ struct sup_zygote *sup_zygote_new(struct sup_profile *profile, char error[SUP_FA
 		zygote->state = BROOD_ZYGOTE_STARTING;
 		return zygote;
 	}
-	snprintf(error, SUP_FAILURE_MAX, "profile '%s' cannot start: no process for its zygote (%s): %s", profile->name,
+	snprintf(error, SUP_FAILURE_MAX, "profile '%s' cannot start: no process for its zygote (%.700s): %s", profile->name,
 		 profile->server->zygote_path, strerror(errno));
 	sup_zygote_destroy(zygote);
 	return NULL;

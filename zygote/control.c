@@ -52,10 +52,11 @@ int zyg_control_read(struct zyg_packet *packet)
 		/* Room for one more than is allowed, so that one too many is seen. */
 		char bytes[CMSG_SPACE((BROOD_CONTROL_FDS + 1) * sizeof(int))];
 	} control;
-	struct iovec data = { .iov_base = packet->data, .iov_len = sizeof(packet->data) };
-	struct msghdr msg = {
-		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
-	};
+	struct iovec data = {.iov_base = packet->data, .iov_len = sizeof(packet->data)};
+	struct msghdr msg = {.msg_iov = &data,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
 	ssize_t len;
 
 	do
@@ -91,8 +92,8 @@ static int send_packet(int written, int fd)
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct iovec data = { .iov_base = out.data, .iov_len = out.size };
-	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1 };
+	struct iovec data = {.iov_base = out.data, .iov_len = out.size};
+	struct msghdr msg = {.msg_iov = &data, .msg_iovlen = 1};
 	ssize_t sent;
 
 	if (written < 0)
@@ -101,7 +102,8 @@ static int send_packet(int written, int fd)
 		struct cmsghdr *c = &control.align;
 
 		memset(&control, 0, sizeof(control));
-		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+		*c = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(c), &fd, sizeof(int));
 		msg.msg_control = control.bytes;
 		msg.msg_controllen = sizeof(control.bytes);
@@ -144,14 +146,15 @@ int zyg_control_exited(const struct brood_exited *exited)
 
 /* --- the first step --- */
 
-#define NAMESPACE_LAYERS \
-	(BROOD_LAYER_BIT(BROOD_LAYER_USER_NS) | BROOD_LAYER_BIT(BROOD_LAYER_PID_NS) | BROOD_LAYER_BIT(BROOD_LAYER_NET_NS) | \
-	 BROOD_LAYER_BIT(BROOD_LAYER_IPC_NS) | BROOD_LAYER_BIT(BROOD_LAYER_UTS_NS) | BROOD_LAYER_BIT(BROOD_LAYER_MOUNT_NS) | \
+#define NAMESPACE_LAYERS                                                               \
+	(BROOD_LAYER_BIT(BROOD_LAYER_USER_NS) | BROOD_LAYER_BIT(BROOD_LAYER_PID_NS) |  \
+	 BROOD_LAYER_BIT(BROOD_LAYER_NET_NS) | BROOD_LAYER_BIT(BROOD_LAYER_IPC_NS) |   \
+	 BROOD_LAYER_BIT(BROOD_LAYER_UTS_NS) | BROOD_LAYER_BIT(BROOD_LAYER_MOUNT_NS) | \
 	 BROOD_LAYER_BIT(BROOD_LAYER_CGROUP_NS))
 
 static int wait_for_start(struct zyg *z)
 {
-	struct pollfd control = { .fd = BROOD_ZYG_FD_CONTROL, .events = POLLIN };
+	struct pollfd control = {.fd = BROOD_ZYG_FD_CONTROL, .events = POLLIN};
 	int ready;
 
 	do
@@ -173,12 +176,14 @@ int zyg_step_start(struct zyg *z)
 
 	z->proc = zyg_proc_open();
 	if (z->proc < 0)
-		return zyg_fail(z, -z->proc, "cannot open /proc/self: %s; Brood needs /proc to be mounted", strerror(-z->proc));
+		return zyg_fail(z, -z->proc, "cannot open /proc/self: %s; Brood needs /proc to be mounted",
+				strerror(-z->proc));
 	if (wait_for_start(z) < 0)
 		return -1;
 	got = zyg_control_read(&packet);
 	if (got <= 0)
-		return zyg_fail(z, -got, "no START could be read from descriptor %d: %s; brood-zygote is started by broodd only",
+		return zyg_fail(z, -got,
+				"no START could be read from descriptor %d: %s; brood-zygote is started by broodd only",
 				BROOD_ZYG_FD_CONTROL, got ? strerror(-got) : "it is closed");
 	zyg_packet_close(&packet);
 	got = brood_control_type(packet.data, packet.len, &type);

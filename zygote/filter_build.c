@@ -64,14 +64,14 @@ static int add_rule(scmp_filter_ctx ctx, const struct zyg_rule *rule)
 		const struct zyg_condition *c = &rule->condition[i];
 
 		args[i] = (struct scmp_arg_cmp){
-			.arg = c->argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = c->mask, .datum_b = c->value
-		};
+			.arg = c->argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = c->mask, .datum_b = c->value};
 	}
 	return seccomp_rule_add_exact_array(ctx, action, rule->number, rule->count, args);
 }
 
 /* Adds the rules that apply, but for those of calls that `wider` allows whole. Counts the rules that name ZYG_SELF_PID. */
-static int add_rules(scmp_filter_ctx ctx, const struct zyg_rules *rules, bool own_root, const struct zyg_rules *wider, size_t *self)
+static int add_rules(scmp_filter_ctx ctx, const struct zyg_rules *rules, bool own_root, const struct zyg_rules *wider,
+		     size_t *self)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct zyg_rule *rule = &rules->rule[i];
@@ -130,7 +130,7 @@ static int read_program(int fd, struct sock_fprog *out)
 		free(code);
 		return -EIO;
 	}
-	*out = (struct sock_fprog){ .len = (unsigned short)((size_t)st.st_size / sizeof(*code)), .filter = code };
+	*out = (struct sock_fprog){.len = (unsigned short)((size_t)st.st_size / sizeof(*code)), .filter = code};
 	return 0;
 }
 
@@ -174,7 +174,7 @@ static int find_self(struct zyg_filter *filter, size_t rules)
 int zyg_filter_build(enum zyg_filter_kind kind, bool own_root, struct zyg_filter *out)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	struct zyg_filter filter = { .self = NULL };
+	struct zyg_filter filter = {.self = NULL};
 	size_t self = 0;
 	int error;
 
@@ -200,7 +200,7 @@ void zyg_filter_free(struct zyg_filter *filter)
 		return;
 	free(filter->prog.filter);
 	free(filter->self);
-	*filter = (struct zyg_filter){ .self = NULL };
+	*filter = (struct zyg_filter){.self = NULL};
 }
 
 void zyg_filter_set_self(struct zyg_filter *filter, pid_t pid)

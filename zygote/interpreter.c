@@ -24,6 +24,7 @@
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 #define VERSION STRING(PY_MAJOR_VERSION) "." STRING(PY_MINOR_VERSION)
+#define PATH_ROOM (BROOD_TEXT_MAX + 1)
 
 #define CFG_MAX 8192 /* bytes of a pyvenv.cfg that are looked at */
 
@@ -34,10 +35,19 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Joins two parts of a path; false if it does not fit. */
-static bool join(char to[BROOD_TEXT_MAX + 1], const char *base, const char *rest)
+/* Copies a path, cut to fit. What is copied here comes from the kernel or the build and does fit. */
+static void set_path(char to[PATH_ROOM], const char *from)
 {
-	char path[BROOD_TEXT_MAX + 1];
+	size_t len = strnlen(from, BROOD_TEXT_MAX);
+
+	memcpy(to, from, len);
+	to[len] = '\0';
+}
+
+/* Joins two parts of a path; false if it does not fit. */
+static bool join(char to[PATH_ROOM], const char *base, const char *rest)
+{
+	char path[PATH_ROOM];
 	int len = snprintf(path, sizeof(path), "%s/%s", base, rest);
 
 	if (len < 0 || len >= (int)sizeof(path))
@@ -68,7 +78,7 @@ static void add_embedded_sites(struct zyg_interpreter *python)
 /* <prefix>/<lib>/pythonX.Y/site-packages, for both names that installations use. */
 static void add_prefix_sites(struct zyg_interpreter *python, const char *prefix)
 {
-	char path[BROOD_TEXT_MAX + 1];
+	char path[PATH_ROOM];
 
 	if (join(path, prefix, "lib/python" VERSION "/site-packages"))
 		add_site(python, path);
@@ -130,17 +140,18 @@ static bool version_matches(const char *version)
 
 static int wrong_version(struct zyg *z, const char *version)
 {
-	return zyg_fail(z, EINVAL, "profile '%s': %s is Python %s but this zygote embeds %s; set `python` to a Python %s", z->start.profile,
-			z->start.python, version, VERSION, VERSION);
+	return zyg_fail(z, EINVAL,
+			"profile '%s': %s is Python %s but this zygote embeds %s; set `python` to a Python %s",
+			z->start.profile, z->start.python, version, VERSION, VERSION);
 }
 
 static int use_venv(struct zyg *z, const char *dir, const char *cfg)
 {
-	char version[256];
+	char version[256] = "";
 
 	if (!cfg_value(cfg, "version", version) && !cfg_value(cfg, "version_info", version))
-		return zyg_fail(z, EINVAL, "profile '%s': %s/pyvenv.cfg names no version; create the environment again", z->start.profile,
-				dir);
+		return zyg_fail(z, EINVAL, "profile '%s': %s/pyvenv.cfg names no version; create the environment again",
+				z->start.profile, dir);
 	if (!version_matches(version))
 		return wrong_version(z, version);
 	if (!join(z->python.prefix, dir, "") || !join(z->python.executable, dir, "bin/python"))
@@ -148,7 +159,8 @@ static int use_venv(struct zyg *z, const char *dir, const char *cfg)
 	z->python.prefix[strlen(dir)] = '\0';
 	add_prefix_sites(&z->python, dir);
 	if (z->python.site_count == 0)
-		return zyg_fail(z, ENOENT, "profile '%s': %s has no lib/python%s/site-packages; create the environment again",
+		return zyg_fail(z, ENOENT,
+				"profile '%s': %s has no lib/python%s/site-packages; create the environment again",
 				z->start.profile, dir, VERSION);
 	if (cfg_value(cfg, "include-system-site-packages", version) && strcmp(version, "true") == 0)
 		add_embedded_sites(&z->python);
@@ -169,28 +181,33 @@ static bool parent(char *path)
 /* Another installation, by its executable: its real name carries the version (bin/python3.11). */
 static int use_installation(struct zyg *z)
 {
-	char real[PATH_MAX], prefix[PATH_MAX], library[BROOD_TEXT_MAX + 1];
+	char real[PATH_MAX], prefix[PATH_ROOM], library[PATH_ROOM];
 	const char *name;
 
 	if (!realpath(z->start.python, real))
-		return zyg_fail(z, errno, "profile '%s': interpreter %s: %s", z->start.profile, z->start.python, strerror(errno));
+		return zyg_fail(z, errno, "profile '%s': interpreter %s: %s", z->start.profile, z->start.python,
+				strerror(errno));
 	name = strrchr(real, '/') + 1;
-	strcpy(prefix, real);
+	set_path(prefix, real);
 	if (!parent(prefix) || !parent(prefix))
-		return zyg_fail(z, EINVAL, "profile '%s': %s is not an interpreter in a bin directory", z->start.profile, z->start.python);
+		return zyg_fail(z, EINVAL, "profile '%s': %s is not an interpreter in a bin directory",
+				z->start.profile, z->start.python);
 	if (strcmp(real, BROOD_PYTHON_EXECUTABLE) == 0) {
 		add_embedded_sites(&z->python);
 		return 0;
 	}
 	if (strncmp(name, "python", 6) != 0)
-		return zyg_fail(z, EINVAL, "profile '%s': %s leads to %s, which is no Python interpreter; set `python` to one, or to a "
-				"virtual environment", z->start.profile, z->start.python, real);
+		return zyg_fail(
+			z, EINVAL,
+			"profile '%s': %s leads to %s, which is no Python interpreter; set `python` to one, or to a "
+			"virtual environment",
+			z->start.profile, z->start.python, real);
 	if (name[6] >= '0' && name[6] <= '9' && strchr(name, '.') && !version_matches(name + 6))
 		return wrong_version(z, name + 6);
 	if (!join(library, prefix, "lib/python" VERSION "/os.py") || access(library, R_OK) < 0)
 		return wrong_version(z, "of another version");
-	strcpy(z->python.prefix, prefix);
-	strcpy(z->python.executable, real);
+	set_path(z->python.prefix, prefix);
+	set_path(z->python.executable, real);
 	z->python.foreign = true;
 	add_prefix_sites(&z->python, prefix);
 	return 0;
@@ -199,14 +216,16 @@ static int use_installation(struct zyg *z)
 /* A virtual environment is a directory with a pyvenv.cfg; one of its executables may stand for it. */
 static int use_named(struct zyg *z)
 {
-	char dir[BROOD_TEXT_MAX + 1], file[BROOD_TEXT_MAX + 1], cfg[CFG_MAX + 1];
+	char dir[PATH_ROOM], file[PATH_ROOM], cfg[CFG_MAX + 1];
 	bool directory = is_directory(z->start.python);
 
 	if (z->start.python[0] != '/')
-		return zyg_fail(z, EINVAL, "profile '%s': `python` is %s; set it to an absolute path", z->start.profile, z->start.python);
+		return zyg_fail(z, EINVAL, "profile '%s': `python` is %s; set it to an absolute path", z->start.profile,
+				z->start.python);
 	if (access(z->start.python, F_OK) < 0)
-		return zyg_fail(z, errno, "profile '%s': interpreter %s %s; set `python` to an existing Python %s", z->start.profile,
-				z->start.python, errno == ENOENT ? "does not exist" : strerror(errno), VERSION);
+		return zyg_fail(z, errno, "profile '%s': interpreter %s %s; set `python` to an existing Python %s",
+				z->start.profile, z->start.python, errno == ENOENT ? "does not exist" : strerror(errno),
+				VERSION);
 	snprintf(dir, sizeof(dir), "%s", z->start.python);
 	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
 		dir[len - 1] = '\0';
@@ -215,20 +234,26 @@ static int use_named(struct zyg *z)
 	if (join(file, dir, "pyvenv.cfg") && read_text(file, cfg) == 0)
 		return use_venv(z, dir, cfg);
 	if (directory)
-		return zyg_fail(z, ENOENT, "profile '%s': %s is a directory without pyvenv.cfg; set `python` to a virtual environment or "
-				"an interpreter", z->start.profile, z->start.python);
+		return zyg_fail(
+			z, ENOENT,
+			"profile '%s': %s is a directory without pyvenv.cfg; set `python` to a virtual environment or "
+			"an interpreter",
+			z->start.profile, z->start.python);
 	return use_installation(z);
 }
 
 int zyg_step_interpreter(struct zyg *z)
 {
-	strcpy(z->python.executable, BROOD_PYTHON_EXECUTABLE);
-	strcpy(z->python.prefix, BROOD_PYTHON_PREFIX);
+	set_path(z->python.executable, BROOD_PYTHON_EXECUTABLE);
+	set_path(z->python.prefix, BROOD_PYTHON_PREFIX);
 	if (z->start.python[0])
 		return use_named(z);
 	if (access(BROOD_PYTHON_STDLIB "/os.py", R_OK) < 0)
-		return zyg_fail(z, errno, "profile '%s': the standard library %s of Python %s cannot be read: %s; install it or build Brood "
-				"for another Python", z->start.profile, BROOD_PYTHON_STDLIB, VERSION, strerror(errno));
+		return zyg_fail(z, errno,
+				"profile '%s': the standard library %s of Python %s cannot be read: %s; install it or "
+				"build Brood "
+				"for another Python",
+				z->start.profile, BROOD_PYTHON_STDLIB, VERSION, strerror(errno));
 	if (z->start.site_packages)
 		add_embedded_sites(&z->python);
 	return 0;

@@ -16,7 +16,7 @@ struct zyg_interpreter {
 	char executable[BROOD_TEXT_MAX + 1]; /* sys.executable */
 	char version[32];		     /* of the embedded one, as it says itself; set once it runs */
 	char prefix[BROOD_TEXT_MAX + 1];     /* sys.prefix */
-	bool foreign;			     /* another installation than the embedded one, and not a virtual environment */
+	bool foreign; /* another installation than the embedded one, and not a virtual environment */
 	size_t site_count;
 	char site[ZYG_SITES_MAX][BROOD_TEXT_MAX + 1]; /* site-packages directories that exist */
 };

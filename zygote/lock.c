@@ -36,8 +36,11 @@ static int check_one_task(struct zyg *z)
 		return 0;
 	if (tasks < 0)
 		return zyg_fail(z, -tasks, "cannot count the tasks of this process: %s", strerror(-tasks));
-	return zyg_fail(z, 0, "profile '%s': %d tasks exist after the preload, and threads do not survive a fork; remove the module that "
-			"starts them from `preload`", z->start.profile, tasks);
+	return zyg_fail(z, 0,
+			"profile '%s': %d tasks exist after the preload, and threads do not survive a fork; remove the "
+			"module that "
+			"starts them from `preload`",
+			z->start.profile, tasks);
 }
 
 static int measure(struct zyg *z)
@@ -75,8 +78,8 @@ static int close_descriptors(struct zyg *z)
 /* Handlers and the alternative stack of the preload (faulthandler) are not what a worker starts with. */
 static void reset_signals(void)
 {
-	const stack_t none = { .ss_flags = SS_DISABLE };
-	const struct itimerval never = { .it_value = { .tv_sec = 0 } };
+	const stack_t none = {.ss_flags = SS_DISABLE};
+	const struct itimerval never = {.it_value = {.tv_sec = 0}};
 
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
@@ -106,7 +109,8 @@ static int set_limits(struct zyg *z)
 {
 	rlim_t tasks = (rlim_t)z->start.workers_max * TASKS_PER_WORKER + TASKS_SPARE;
 
-	if (limit(z, RLIMIT_CORE, "RLIMIT_CORE", 0) < 0 || limit(z, RLIMIT_NOFILE, "RLIMIT_NOFILE", DESCRIPTORS_MAX) < 0 ||
+	if (limit(z, RLIMIT_CORE, "RLIMIT_CORE", 0) < 0 ||
+	    limit(z, RLIMIT_NOFILE, "RLIMIT_NOFILE", DESCRIPTORS_MAX) < 0 ||
 	    limit(z, RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", 0) < 0 || limit(z, RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 0) < 0 ||
 	    limit(z, RLIMIT_RTPRIO, "RLIMIT_RTPRIO", 0) < 0 || limit(z, RLIMIT_NICE, "RLIMIT_NICE", 0) < 0)
 		return -1;
@@ -131,9 +135,12 @@ static int load_filters(struct zyg *z)
 	error = zyg_filter_load(&own.prog);
 	zyg_filter_free(&own);
 	if (error)
-		return zyg_fail(z, -error, "cannot load the seccomp filter: %s; Brood needs a kernel with seccomp filters", strerror(-error));
+		return zyg_fail(z, -error,
+				"cannot load the seccomp filter: %s; Brood needs a kernel with seccomp filters",
+				strerror(-error));
 	/* A probe besides the kernel's word: without the filter, getting the personality always succeeds. */
-	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER || syscall(SYS_personality, 0xffffffffUL) != -1 || errno != EPERM)
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER || syscall(SYS_personality, 0xffffffffUL) != -1 ||
+	    errno != EPERM)
 		return zyg_fail(z, 0, "the seccomp filter was loaded but does not hold");
 	z->setup.filter = &z->worker_filter.prog;
 	z->layers |= BROOD_LAYER_BIT(BROOD_LAYER_SECCOMP);
@@ -145,7 +152,8 @@ int zyg_step_lock(struct zyg *z)
 	int error = zyg_table_init(&z->workers, z->start.workers_max);
 
 	if (error)
-		return zyg_fail(z, -error, "cannot make room for %u workers: %s", z->start.workers_max, strerror(-error));
+		return zyg_fail(z, -error, "cannot make room for %u workers: %s", z->start.workers_max,
+				strerror(-error));
 	reset_signals();
 	if (check_one_task(z) < 0 || measure(z) < 0 || close_descriptors(z) < 0 || set_limits(z) < 0)
 		return -1;

@@ -29,13 +29,9 @@ static const struct step {
 	const char *name;
 	int (*run)(struct zyg *z);
 } STEPS[] = {
-	{ "start", zyg_step_start },
-	{ "interpreter", zyg_step_interpreter },
-	{ "root", zyg_step_root },
-	{ "privilege", zyg_step_privilege },
-	{ "python", zyg_step_python },
-	{ "preload", zyg_step_preload },
-	{ "lock", zyg_step_lock },
+	{"start", zyg_step_start},	   {"interpreter", zyg_step_interpreter}, {"root", zyg_step_root},
+	{"privilege", zyg_step_privilege}, {"python", zyg_step_python},		  {"preload", zyg_step_preload},
+	{"lock", zyg_step_lock},
 };
 
 uint64_t zyg_now_us(void)
@@ -123,7 +119,7 @@ _Noreturn static void report_and_exit(struct zyg *z, const char *step)
 int main(void)
 {
 	/* Too large for a stack, and needed until the end. */
-	static struct zyg zygote = { .proc = -1, .signals = -1 };
+	static struct zyg zygote = {.proc = -1, .signals = -1};
 
 	zygote.born_us = zyg_now_us();
 	declare_state();

@@ -21,17 +21,17 @@
 #include <unistd.h>
 
 static const struct {
-	unsigned long mount;	/* MS_* */
-	unsigned long statvfs;	/* ST_* */
-	uint64_t attribute;	/* MOUNT_ATTR_*; 0: kept, never set */
+	unsigned long mount;   /* MS_* */
+	unsigned long statvfs; /* ST_* */
+	uint64_t attribute;    /* MOUNT_ATTR_*; 0: kept, never set */
 } FLAGS[] = {
-	{ MS_RDONLY, ST_RDONLY, MOUNT_ATTR_RDONLY },
-	{ MS_NOSUID, ST_NOSUID, MOUNT_ATTR_NOSUID },
-	{ MS_NODEV, ST_NODEV, MOUNT_ATTR_NODEV },
-	{ MS_NOEXEC, ST_NOEXEC, MOUNT_ATTR_NOEXEC },
-	{ MS_NOATIME, ST_NOATIME, 0 },
-	{ MS_NODIRATIME, ST_NODIRATIME, 0 },
-	{ MS_RELATIME, ST_RELATIME, 0 },
+	{MS_RDONLY, ST_RDONLY, MOUNT_ATTR_RDONLY},
+	{MS_NOSUID, ST_NOSUID, MOUNT_ATTR_NOSUID},
+	{MS_NODEV, ST_NODEV, MOUNT_ATTR_NODEV},
+	{MS_NOEXEC, ST_NOEXEC, MOUNT_ATTR_NOEXEC},
+	{MS_NOATIME, ST_NOATIME, 0},
+	{MS_NODIRATIME, ST_NODIRATIME, 0},
+	{MS_RELATIME, ST_RELATIME, 0},
 };
 
 #define FLAG_COUNT (sizeof(FLAGS) / sizeof(FLAGS[0]))
@@ -54,10 +54,9 @@ static void unescape(char *text)
 	char *to = text;
 
 	for (const char *from = text; *from; to++) {
-		unsigned value;
-
-		if (from[0] == '\\' && sscanf(from + 1, "%3o", &value) == 1) {
-			*to = (char)value;
+		/* Always a backslash and three octal digits; a backslash itself is written so too. */
+		if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
+			*to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
 			from += 4;
 			continue;
 		}
@@ -114,7 +113,7 @@ int zyg_mount_restrict_each(const char *path, unsigned long flags, int proc)
 
 int zyg_mount_restrict(const char *path, unsigned long flags, int proc)
 {
-	struct mount_attr attributes = { .attr_set = 0 };
+	struct mount_attr attributes = {.attr_set = 0};
 
 	for (size_t i = 0; i < FLAG_COUNT; i++)
 		if (flags & FLAGS[i].mount)

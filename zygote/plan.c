@@ -21,7 +21,7 @@
 
 static int add_item(struct zyg_plan *plan, const char *path, const char *link)
 {
-	struct zyg_shown item = { .path = strdup(path), .link = link ? strdup(link) : NULL };
+	struct zyg_shown item = {.path = strdup(path), .link = link ? strdup(link) : NULL};
 
 	if (plan->count == plan->room) {
 		size_t room = plan->room ? 2 * plan->room : 32;
@@ -111,13 +111,14 @@ static int step_down(struct zyg_plan *plan, char done[PATH_MAX], char rest[PATH_
 int zyg_plan_add(struct zyg_plan *plan, const char *path)
 {
 	char done[PATH_MAX] = "", rest[PATH_MAX], part[NAME_MAX + 2];
+	size_t len = strlen(path);
 	int links = 0;
 
 	if (path[0] != '/')
 		return -EINVAL;
-	if (strlen(path) >= sizeof(rest))
+	if (len >= sizeof(rest))
 		return -ENAMETOOLONG;
-	strcpy(rest, path);
+	memcpy(rest, path, len + 1);
 	while (next_part(rest, part)) {
 		int error = 0;
 
@@ -157,7 +158,8 @@ void zyg_plan_finish(struct zyg_plan *plan)
 		bool drop = false;
 
 		for (size_t k = 0; k < kept && !drop; k++)
-			drop = covered(&plan->item[k], item->path) || (item->link && strcmp(plan->item[k].path, item->path) == 0);
+			drop = covered(&plan->item[k], item->path) ||
+			       (item->link && strcmp(plan->item[k].path, item->path) == 0);
 		if (drop) {
 			free(item->path);
 			free(item->link);
@@ -177,5 +179,5 @@ void zyg_plan_free(struct zyg_plan *plan)
 		free(plan->item[i].link);
 	}
 	free(plan->item);
-	*plan = (struct zyg_plan){ .item = NULL };
+	*plan = (struct zyg_plan){.item = NULL};
 }

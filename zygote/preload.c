@@ -26,15 +26,19 @@ static int import_one(struct zyg *z, const char *name)
 	snprintf(z->failed.step, sizeof(z->failed.step), "import %s", name);
 	if (!module) {
 		zyg_python_error(error, sizeof(error));
-		return zyg_fail(z, 0, "profile '%s': module '%s' cannot be imported: %s; install it for %s or remove it from `preload`",
+		return zyg_fail(z, 0,
+				"profile '%s': module '%s' cannot be imported: %s; install it for %s or remove it from "
+				"`preload`",
 				z->start.profile, name, error, z->python.executable);
 	}
 	Py_DECREF(module);
 	/* The lock counts again; here we still know whose thread it is. */
 	tasks = zyg_proc_tasks(z->proc);
 	if (tasks != 1)
-		return zyg_fail(z, tasks < 0 ? -tasks : 0, "profile '%s': module '%s' started a thread when it was imported, and threads do "
-				"not survive a fork; remove it from `preload` (code can still import it)", z->start.profile, name);
+		return zyg_fail(z, tasks < 0 ? -tasks : 0,
+				"profile '%s': module '%s' started a thread when it was imported, and threads do "
+				"not survive a fork; remove it from `preload` (code can still import it)",
+				z->start.profile, name);
 	z->failed.step[0] = '\0';
 	return 0;
 }
@@ -42,7 +46,7 @@ static int import_one(struct zyg *z, const char *name)
 /* Whatever the modules printed goes to the log now; left in a buffer, each worker would print it again. */
 static int flush_output(struct zyg *z)
 {
-	static const char *const STREAMS[] = { "stdout", "stderr" };
+	static const char *const STREAMS[] = {"stdout", "stderr"};
 
 	for (size_t i = 0; i < 2; i++) {
 		PyObject *stream = PySys_GetObject(STREAMS[i]); /* borrowed */
@@ -54,7 +58,9 @@ static int flush_output(struct zyg *z)
 			continue;
 		}
 		zyg_python_error(error, sizeof(error));
-		return zyg_fail(z, 0, "profile '%s': sys.%s cannot be flushed after the preload: %s; a preloaded module has replaced it",
+		return zyg_fail(z, 0,
+				"profile '%s': sys.%s cannot be flushed after the preload: %s; a preloaded module has "
+				"replaced it",
 				z->start.profile, STREAMS[i], error);
 	}
 	fflush(NULL);
@@ -90,11 +96,13 @@ int zyg_step_preload(struct zyg *z)
 			return -1;
 	if (wrk_prepare() < 0) {
 		zyg_python_error(error, sizeof(error));
-		return zyg_fail(z, 0, "profile '%s': the worker's side cannot be prepared: %s", z->start.profile, error);
+		return zyg_fail(z, 0, "profile '%s': the worker's side cannot be prepared: %s", z->start.profile,
+				error);
 	}
 	if (freeze() < 0) {
 		zyg_python_error(error, sizeof(error));
-		return zyg_fail(z, 0, "profile '%s': the garbage collector cannot be frozen: %s", z->start.profile, error);
+		return zyg_fail(z, 0, "profile '%s': the garbage collector cannot be frozen: %s", z->start.profile,
+				error);
 	}
 	return flush_output(z);
 }

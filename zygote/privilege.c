@@ -28,9 +28,9 @@
 
 #define INNER_ID 1000 /* what uid and gid look like inside; any number but 0 will do */
 #define CAPABILITIES_MAX 64
-#define LOCKED_BITS \
-	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | \
-	 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+#define LOCKED_BITS                                                                                      \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED | \
+	 SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 /* Drops what the kernel knows of; refused without CAP_SETPCAP, which the read-back will show. */
 static void drop_bounding_set(void)
@@ -46,12 +46,18 @@ static int change_uid(struct zyg *z)
 
 	if (geteuid() != 0 || uid == 0)
 		return 0;
+	if (z->start.layers_given & BROOD_LAYER_BIT(BROOD_LAYER_USER_NS)) {
+		/* Without rights outside, a map holds one id only, and that is the one we have. */
+		zyg_log("zygote: the uid stays, as the user namespace that it was born in has no other");
+		return 0;
+	}
 	/* The bounding set outlives the uid; afterwards there would be no right to drop it where user namespaces are refused. */
 	drop_bounding_set();
 	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
-		return zyg_fail(z, errno, "profile '%s': cannot become uid %u, gid %u: %s; choose ids that exist in this user namespace",
+		return zyg_fail(z, errno, "profile '%s': cannot become uid %u, gid %u: %s; set other ids",
 				z->start.profile, uid, gid, strerror(errno));
-	if (getresuid(&real, &effective, &saved) < 0 || real != uid || effective != uid || saved != uid || getgroups(0, NULL) != 0)
+	if (getresuid(&real, &effective, &saved) < 0 || real != uid || effective != uid || saved != uid ||
+	    getgroups(0, NULL) != 0)
 		return zyg_fail(z, 0, "the kernel says that the uid has changed, but it has not");
 	z->layers |= BROOD_LAYER_BIT(BROOD_LAYER_UID);
 	return 0;
@@ -96,8 +102,8 @@ static int enter_user_namespace(struct zyg *z)
 
 static int drop_capabilities(struct zyg *z)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { .effective = 0 } };
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{.effective = 0}};
 
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	drop_bounding_set();
@@ -118,7 +124,7 @@ static int drop_capabilities(struct zyg *z)
 /* True when every set of capabilities reads as empty. */
 static bool no_capabilities(void)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
 
 	if (syscall(SYS_capget, &header, data) < 0)

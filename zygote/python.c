@@ -27,7 +27,7 @@
 #define STRING(x) STRING_(x)
 #define STDLIB_ZIP BROOD_PYTHON_PREFIX "/lib/python" STRING(PY_MAJOR_VERSION) STRING(PY_MINOR_VERSION) ".zip"
 
-static const char *const ONE_THREAD[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS" };
+static const char *const ONE_THREAD[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"};
 
 static int set_environment(struct zyg *z)
 {
@@ -35,8 +35,8 @@ static int set_environment(struct zyg *z)
 		return zyg_fail(z, ENOMEM, "cannot clear the environment");
 	for (size_t i = 0; i < z->start.env_count; i++)
 		if (setenv(z->start.env[i].name, z->start.env[i].value, 1) < 0)
-			return zyg_fail(z, errno, "profile '%s': cannot set the variable '%s': %s", z->start.profile, z->start.env[i].name,
-					strerror(errno));
+			return zyg_fail(z, errno, "profile '%s': cannot set the variable '%s': %s", z->start.profile,
+					z->start.env[i].name, strerror(errno));
 	for (size_t i = 0; i < sizeof(ONE_THREAD) / sizeof(ONE_THREAD[0]); i++)
 		if (setenv(ONE_THREAD[i], "1", 0) < 0)
 			return zyg_fail(z, errno, "cannot set the variable %s: %s", ONE_THREAD[i], strerror(errno));
@@ -45,8 +45,9 @@ static int set_environment(struct zyg *z)
 
 static int python_failed(struct zyg *z, PyStatus status)
 {
-	return zyg_fail(z, 0, "Python %s could not start: %s%s%s; is %s complete?", PY_VERSION, status.func ? status.func : "",
-			status.func ? ": " : "", status.err_msg ? status.err_msg : "it asked to exit", BROOD_PYTHON_STDLIB);
+	return zyg_fail(z, 0, "Python %s could not start: %s%s%s; is %s complete?", PY_VERSION,
+			status.func ? status.func : "", status.func ? ": " : "",
+			status.err_msg ? status.err_msg : "it asked to exit", BROOD_PYTHON_STDLIB);
 }
 
 /* UTF-8 whatever the locale. The C library's own idea of characters is set too, for strftime and extension modules. */
@@ -98,15 +99,15 @@ static PyStatus set_places(const struct zyg *z, PyConfig *config)
 		wchar_t **field;
 		const char *value;
 	} places[] = {
-		{ &config->home, BROOD_PYTHON_PREFIX },
-		{ &config->program_name, z->python.executable },
-		{ &config->executable, z->python.executable },
-		{ &config->base_executable, BROOD_PYTHON_EXECUTABLE },
-		{ &config->prefix, z->python.prefix },
-		{ &config->exec_prefix, z->python.prefix },
-		{ &config->base_prefix, BROOD_PYTHON_PREFIX },
-		{ &config->base_exec_prefix, BROOD_PYTHON_PREFIX },
-		{ &config->stdlib_dir, BROOD_PYTHON_STDLIB },
+		/* Not `home`: the prefix of a virtual environment would give way to it. */
+		{&config->program_name, z->python.executable},
+		{&config->executable, z->python.executable},
+		{&config->base_executable, BROOD_PYTHON_EXECUTABLE},
+		{&config->prefix, z->python.prefix},
+		{&config->exec_prefix, z->python.prefix},
+		{&config->base_prefix, BROOD_PYTHON_PREFIX},
+		{&config->base_exec_prefix, BROOD_PYTHON_PREFIX},
+		{&config->stdlib_dir, BROOD_PYTHON_STDLIB},
 	};
 	PyStatus status = PyStatus_Ok();
 
@@ -141,7 +142,7 @@ static PyStatus start_python(const struct zyg *z)
 /* What site.main() would have added to the builtins, without what it would have done to sys.path. */
 static int add_site_builtins(void)
 {
-	static const char *const SETTERS[] = { "setquit", "setcopyright", "sethelper" };
+	static const char *const SETTERS[] = {"setquit", "setcopyright", "sethelper"};
 	PyObject *site = PyImport_ImportModule("site");
 
 	if (!site)
@@ -194,7 +195,8 @@ int zyg_step_python(struct zyg *z)
 	if (PyStatus_Exception(status))
 		return python_failed(z, status);
 	/* "3.11.2 (main, …)": the library may be newer than the headers that we were built with. */
-	snprintf(z->python.version, sizeof(z->python.version), "%.*s", (int)strcspn(Py_GetVersion(), " "), Py_GetVersion());
+	snprintf(z->python.version, sizeof(z->python.version), "%.*s", (int)strcspn(Py_GetVersion(), " "),
+		 Py_GetVersion());
 	if (add_site_builtins() < 0) {
 		zyg_python_error(error, sizeof(error));
 		return zyg_fail(z, 0, "cannot set up the builtins of Python %s: %s", PY_VERSION, error);

@@ -54,7 +54,7 @@ static const char *const OPTIONAL[] = {
 };
 
 /* Bound with their devices alive, so without nodev. */
-static const char *const DEVICES[] = { "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom" };
+static const char *const DEVICES[] = {"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -63,14 +63,15 @@ static const char *const DEVICES[] = { "/dev/null", "/dev/zero", "/dev/random", 
 /* The directory of each library that this process has loaded: where the rest of them will be found. */
 static int add_library(struct dl_phdr_info *info, size_t size, void *plan)
 {
+	size_t len = strlen(info->dlpi_name);
 	char path[PATH_MAX];
 	char *slash;
 
 	(void)size;
 	/* The program itself and the vdso have no path. */
-	if (info->dlpi_name[0] != '/' || strlen(info->dlpi_name) >= sizeof(path))
+	if (info->dlpi_name[0] != '/' || len >= sizeof(path))
 		return 0;
-	strcpy(path, info->dlpi_name);
+	memcpy(path, info->dlpi_name, len + 1);
 	slash = strrchr(path, '/');
 	if (slash == path)
 		return 0;
@@ -102,8 +103,9 @@ static int add_profile_paths(struct zyg *z, struct zyg_plan *plan)
 		int error = zyg_plan_add(plan, z->start.paths[i]);
 
 		if (error)
-			return zyg_fail(z, -error, "profile '%s': the path %s cannot be shown: %s; correct or remove it", z->start.profile,
-					z->start.paths[i], strerror(-error));
+			return zyg_fail(z, -error,
+					"profile '%s': the path %s cannot be shown: %s; correct or remove it",
+					z->start.profile, z->start.paths[i], strerror(-error));
 	}
 	return 0;
 }
@@ -150,8 +152,11 @@ static int enter_stage(struct zyg *z)
 		return zyg_fail(z, errno, "cannot prepare the new root: %s", strerror(errno));
 	error = pivot(".", "old");
 	if (error)
-		return zyg_fail(z, -error, "pivot_root: %s; the root of this machine or container is no mount of its own, so run Brood "
-				"without the mount namespace", strerror(-error));
+		return zyg_fail(
+			z, -error,
+			"pivot_root: %s; the root of this machine or container is no mount of its own, so run Brood "
+			"without the mount namespace",
+			strerror(-error));
 	if (chdir("/") < 0 || mount("brood", "/new", "tmpfs", flags, "size=1m,nr_inodes=8192,mode=755") < 0)
 		return zyg_fail(z, errno, "cannot mount the new root: %s", strerror(errno));
 	return 0;
@@ -291,7 +296,7 @@ static int set_hostname(struct zyg *z)
 
 int zyg_step_root(struct zyg *z)
 {
-	struct zyg_plan plan = { .item = NULL };
+	struct zyg_plan plan = {.item = NULL};
 	int result;
 
 	if (set_hostname(z) < 0)

@@ -109,7 +109,7 @@ _Noreturn static void bad_packet(const struct zyg *z, struct zyg_packet *packet,
 static void on_packet(struct zyg *z, struct zyg_packet *packet)
 {
 	enum brood_control type;
-	uint64_t worker;
+	uint64_t worker = 0;
 	int error = brood_control_type(packet->data, packet->len, &type);
 
 	if (error == 0 && !brood_control_allowed(BROOD_PEER_SUPERVISOR, BROOD_ZYGOTE_READY, type))
@@ -176,8 +176,8 @@ static void on_child(struct zyg *z)
 _Noreturn void zyg_serve(struct zyg *z)
 {
 	struct pollfd watched[] = {
-		{ .fd = BROOD_ZYG_FD_CONTROL, .events = POLLIN },
-		{ .fd = z->signals, .events = POLLIN },
+		{.fd = BROOD_ZYG_FD_CONTROL, .events = POLLIN},
+		{.fd = z->signals, .events = POLLIN},
 	};
 
 	send_ready(z);

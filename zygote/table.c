@@ -14,7 +14,7 @@ int zyg_table_init(struct zyg_table *table, size_t room)
 
 	if (!entry)
 		return -ENOMEM;
-	*table = (struct zyg_table){ .entry = entry, .room = room };
+	*table = (struct zyg_table){.entry = entry, .room = room};
 	return 0;
 }
 
@@ -23,7 +23,7 @@ void zyg_table_free(struct zyg_table *table)
 	if (!table)
 		return;
 	free(table->entry);
-	*table = (struct zyg_table){ .entry = NULL };
+	*table = (struct zyg_table){.entry = NULL};
 }
 
 bool zyg_table_full(const struct zyg_table *table)
@@ -41,7 +41,7 @@ bool zyg_table_has(const struct zyg_table *table, uint64_t worker)
 
 void zyg_table_add(struct zyg_table *table, pid_t pid, uint64_t worker)
 {
-	table->entry[table->count++] = (struct zyg_entry){ .pid = pid, .worker = worker };
+	table->entry[table->count++] = (struct zyg_entry){.pid = pid, .worker = worker};
 }
 
 bool zyg_table_take(struct zyg_table *table, pid_t pid, uint64_t *worker)

@@ -25,8 +25,8 @@ static const struct {
 	const char *name;
 	uint64_t flag;
 } NAMESPACES[] = {
-	{ "user", CLONE_NEWUSER }, { "pid", CLONE_NEWPID }, { "net", CLONE_NEWNET },	   { "ipc", CLONE_NEWIPC },
-	{ "uts", CLONE_NEWUTS },   { "mount", CLONE_NEWNS }, { "cgroup", CLONE_NEWCGROUP },
+	{"user", CLONE_NEWUSER}, {"pid", CLONE_NEWPID},	 {"net", CLONE_NEWNET},	      {"ipc", CLONE_NEWIPC},
+	{"uts", CLONE_NEWUTS},	 {"mount", CLONE_NEWNS}, {"cgroup", CLONE_NEWCGROUP},
 };
 
 _Noreturn static void die(const char *what)
@@ -66,7 +66,7 @@ static void put_map(const char *path, unsigned id)
 /* The child: its maps, its four descriptors, its tie to us, the program. */
 _Noreturn static void become_zygote(uint64_t flags, uid_t uid, gid_t gid, int control, int log, char *program)
 {
-	char *argv[] = { program, NULL }, *envp[] = { NULL };
+	char *argv[] = {program, NULL}, *envp[] = {NULL};
 	int null = open("/dev/null", O_RDWR);
 
 	if (flags & CLONE_NEWUSER) {
@@ -87,7 +87,7 @@ _Noreturn static void become_zygote(uint64_t flags, uid_t uid, gid_t gid, int co
 
 int main(int argc, char **argv)
 {
-	struct clone_args args = { .exit_signal = SIGCHLD };
+	struct clone_args args = {.exit_signal = SIGCHLD};
 	uid_t uid = getuid();
 	gid_t gid = getgid();
 	int status;
@@ -102,9 +102,9 @@ int main(int argc, char **argv)
 	if (pid < 0)
 		die("clone3");
 	if (pid == 0)
-		become_zygote(args.flags, uid, gid, atoi(argv[2]), atoi(argv[3]), argv[4]);
-	close(atoi(argv[2]));
-	close(atoi(argv[3]));
+		become_zygote(args.flags, uid, gid, (int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10), argv[4]);
+	close((int)strtol(argv[2], NULL, 10));
+	close((int)strtol(argv[3], NULL, 10));
 	printf("%d\n", pid);
 	fclose(stdout);
 	if (waitpid(pid, &status, 0) != pid)

@@ -59,7 +59,7 @@ struct subject {
 
 static uint32_t verdict(const struct subject *s, int number, const uint64_t args[6])
 {
-	struct seccomp_data data = { .nr = number, .arch = NATIVE_ARCH };
+	struct seccomp_data data = {.nr = number, .arch = NATIVE_ARCH};
 
 	memcpy(data.args, args, sizeof(data.args));
 	return bpf_run(&s->filter.prog, &data);
@@ -80,7 +80,7 @@ static bool applies(const struct subject *s, const struct zyg_rule *rule)
 /* Does any rule of the tables allow this? The tables' own meaning, computed without libseccomp. */
 static bool table_allows(const struct subject *s, int number, const uint64_t args[6])
 {
-	const struct zyg_rules *tables[] = { &ZYG_WORKER_RULES, s->kind == ZYG_FILTER_ZYGOTE ? &ZYG_ZYGOTE_RULES : NULL };
+	const struct zyg_rules *tables[] = {&ZYG_WORKER_RULES, s->kind == ZYG_FILTER_ZYGOTE ? &ZYG_ZYGOTE_RULES : NULL};
 
 	for (unsigned t = 0; t < 2 && tables[t]; t++) {
 		for (size_t i = 0; i < tables[t]->count; i++) {
@@ -88,7 +88,8 @@ static bool table_allows(const struct subject *s, int number, const uint64_t arg
 			bool holds = rule->number == number && applies(s, rule);
 
 			for (unsigned c = 0; c < rule->count && holds; c++)
-				holds = (args[rule->condition[c].argument] & rule->condition[c].mask) == own(rule->condition[c].value);
+				holds = (args[rule->condition[c].argument] & rule->condition[c].mask) ==
+					own(rule->condition[c].value);
 			if (holds)
 				return true;
 		}
@@ -101,18 +102,19 @@ static void check_call(const struct subject *s, const struct zyg_rule *rule, con
 	uint32_t got = verdict(s, rule->number, args);
 	uint32_t expected = table_allows(s, rule->number, args) ? SECCOMP_RET_ALLOW : REFUSED;
 
-	check(got == expected, "%s: %s(%#lx, %#lx, %#lx, %#lx, %#lx), %s: verdict %#x, expected %#x", s->name, rule->name, args[0], args[1],
-	      args[2], args[3], args[4], how, got, expected);
+	check(got == expected, "%s: %s(%#lx, %#lx, %#lx, %#lx, %#lx), %s: verdict %#x, expected %#x", s->name,
+	      rule->name, args[0], args[1], args[2], args[3], args[4], how, got, expected);
 }
 
 /* A rule as written, with each bit of each argument turned over in its turn. */
 static void check_rule(const struct subject *s, const struct zyg_rule *rule)
 {
-	uint64_t args[6] = { 0 };
+	uint64_t args[6] = {0};
 
 	for (unsigned c = 0; c < rule->count; c++)
 		args[rule->condition[c].argument] = own(rule->condition[c].value);
-	check(verdict(s, rule->number, args) == SECCOMP_RET_ALLOW, "%s: %s is not allowed as its rule says", s->name, rule->name);
+	check(verdict(s, rule->number, args) == SECCOMP_RET_ALLOW, "%s: %s is not allowed as its rule says", s->name,
+	      rule->name);
 	for (unsigned a = 0; a < 6; a++) {
 		for (unsigned bit = 0; bit < 64; bit++) {
 			args[a] ^= UINT64_C(1) << bit;
@@ -136,7 +138,7 @@ static void check_rules(const struct subject *s)
 			check_rule(s, &ZYG_ZYGOTE_RULES.rule[i]);
 	for (size_t i = 0; i < ZYG_REFUSED_RULES.count; i++) {
 		const struct zyg_rule *rule = &ZYG_REFUSED_RULES.rule[i];
-		const uint64_t none[6] = { 0 };
+		const uint64_t none[6] = {0};
 
 		if (rule->number >= 0)
 			check(verdict(s, rule->number, none) == (SECCOMP_RET_ERRNO | (uint32_t)rule->error),
@@ -147,19 +149,21 @@ static void check_rules(const struct subject *s)
 /* Another architecture kills, whatever the number; so does x32, which shares ours. */
 static void check_foreign(const struct subject *s)
 {
-	static const uint32_t FOREIGN[] = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_MIPS, AUDIT_ARCH_RISCV64, 0, 0xffffffff };
+	static const uint32_t FOREIGN[] = {AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_MIPS, AUDIT_ARCH_RISCV64, 0,
+					   0xffffffff};
 
 	for (int number = 0; number < SWEEP_MAX; number++) {
-		struct seccomp_data data = { .nr = number };
+		struct seccomp_data data = {.nr = number};
 
 		for (size_t i = 0; i < sizeof(FOREIGN) / sizeof(FOREIGN[0]); i++) {
 			data.arch = FOREIGN[i];
-			check(bpf_run(&s->filter.prog, &data) == SECCOMP_RET_KILL_PROCESS, "%s: call %d of architecture %#x does not kill",
-			      s->name, number, FOREIGN[i]);
+			check(bpf_run(&s->filter.prog, &data) == SECCOMP_RET_KILL_PROCESS,
+			      "%s: call %d of architecture %#x does not kill", s->name, number, FOREIGN[i]);
 		}
 #ifdef __x86_64__
-		data = (struct seccomp_data){ .nr = (int)(X32_BIT | (unsigned)number), .arch = NATIVE_ARCH };
-		check(bpf_run(&s->filter.prog, &data) == SECCOMP_RET_KILL_PROCESS, "%s: x32 call %d does not kill", s->name, number);
+		data = (struct seccomp_data){.nr = (int)(X32_BIT | (unsigned)number), .arch = NATIVE_ARCH};
+		check(bpf_run(&s->filter.prog, &data) == SECCOMP_RET_KILL_PROCESS, "%s: x32 call %d does not kill",
+		      s->name, number);
 #endif
 	}
 }
@@ -167,25 +171,27 @@ static void check_foreign(const struct subject *s)
 /* Numbers beyond every table, where no rule may match by accident. */
 static void check_extremes(const struct subject *s)
 {
-	static const unsigned EXTREMES[] = { 0x3fffffff, 0x7fffffff, 0x80000000, 0x80000001, 0xc0000000, 0xfffffffe, 0xffffffff, 4096, 65536 };
-	const uint64_t none[6] = { 0 };
+	static const unsigned EXTREMES[] = {0x3fffffff, 0x7fffffff, 0x80000000, 0x80000001, 0xc0000000,
+					    0xfffffffe, 0xffffffff, 4096,	65536};
+	const uint64_t none[6] = {0};
 
 	for (size_t i = 0; i < sizeof(EXTREMES) / sizeof(EXTREMES[0]); i++)
-		check(verdict(s, (int)EXTREMES[i], none) != SECCOMP_RET_ALLOW, "%s: call number %#x is allowed", s->name, EXTREMES[i]);
+		check(verdict(s, (int)EXTREMES[i], none) != SECCOMP_RET_ALLOW, "%s: call number %#x is allowed",
+		      s->name, EXTREMES[i]);
 }
 
 /* Is there any argument with which this call is allowed? As good as its rules and nothing can tell. */
 static bool reachable(const struct subject *s, int number)
 {
-	const struct zyg_rules *tables[] = { &ZYG_WORKER_RULES, &ZYG_ZYGOTE_RULES };
-	const uint64_t none[6] = { 0 };
+	const struct zyg_rules *tables[] = {&ZYG_WORKER_RULES, &ZYG_ZYGOTE_RULES};
+	const uint64_t none[6] = {0};
 
 	if (verdict(s, number, none) == SECCOMP_RET_ALLOW)
 		return true;
 	for (unsigned t = 0; t < 2; t++) {
 		for (size_t i = 0; i < tables[t]->count; i++) {
 			const struct zyg_rule *rule = &tables[t]->rule[i];
-			uint64_t args[6] = { 0 };
+			uint64_t args[6] = {0};
 
 			if (rule->number != number)
 				continue;
@@ -226,7 +232,7 @@ static void read_list(const char *directory, const char *file, bool listed[SWEEP
 
 static void check_sweep(const struct subject *s, const char *directory)
 {
-	bool listed[SWEEP_MAX] = { false };
+	bool listed[SWEEP_MAX] = {false};
 	unsigned allowed = 0;
 
 	read_list(directory, "worker.txt", listed);
@@ -236,8 +242,8 @@ static void check_sweep(const struct subject *s, const char *directory)
 		bool is = reachable(s, number);
 		char *name = is != listed[number] ? seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number) : NULL;
 
-		check(is == listed[number], "%s: %s (%d) is %s but the reviewed list says otherwise", s->name, name ? name : "no call", number,
-		      is ? "allowed" : "refused");
+		check(is == listed[number], "%s: %s (%d) is %s but the reviewed list says otherwise", s->name,
+		      name ? name : "no call", number, is ? "allowed" : "refused");
 		free(name);
 		allowed += is;
 	}
@@ -247,8 +253,8 @@ static void check_sweep(const struct subject *s, const char *directory)
 /* Negative control: a program that allows all must fail what the real ones pass. */
 static void check_control(void)
 {
-	struct sock_filter allow[] = { { .code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW } };
-	struct subject open = { "control", ZYG_FILTER_WORKER, true, { .prog = { .len = 1, .filter = allow } } };
+	struct sock_filter allow[] = {{.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW}};
+	struct subject open = {"control", ZYG_FILTER_WORKER, true, {.prog = {.len = 1, .filter = allow}}};
 	unsigned before = failures, found;
 
 	quiet = true;
@@ -264,10 +270,10 @@ static void check_control(void)
 int main(int argc, char **argv)
 {
 	struct subject subjects[] = {
-		{ "worker", ZYG_FILTER_WORKER, true, { .self = NULL } },
-		{ "worker on the host's root", ZYG_FILTER_WORKER, false, { .self = NULL } },
-		{ "zygote", ZYG_FILTER_ZYGOTE, true, { .self = NULL } },
-		{ "zygote on the host's root", ZYG_FILTER_ZYGOTE, false, { .self = NULL } },
+		{"worker", ZYG_FILTER_WORKER, true, {.self = NULL}},
+		{"worker on the host's root", ZYG_FILTER_WORKER, false, {.self = NULL}},
+		{"zygote", ZYG_FILTER_ZYGOTE, true, {.self = NULL}},
+		{"zygote on the host's root", ZYG_FILTER_ZYGOTE, false, {.self = NULL}},
 	};
 
 	if (argc != 2) {

@@ -9,6 +9,18 @@
 
 #include "protocol/messages.h"
 
+/* A worker that leaves before it parked says by its exit status which step failed. */
+enum wrk_exit {
+	WRK_EXIT_SIGNALS = 64, /* signal dispositions or mask */
+	WRK_EXIT_PARENT,       /* its zygote was gone already */
+	WRK_EXIT_LIMITS,       /* rlimits */
+	WRK_EXIT_FILTER,       /* seccomp */
+	WRK_EXIT_PREPARE,      /* the Python side */
+	WRK_EXIT_PIPE,	       /* a pipe broke */
+	WRK_EXIT_REQUEST,      /* RUN was malformed */
+	WRK_EXIT_MEMORY,
+};
+
 /* What a worker takes over from its zygote. Lives as long as the zygote; workers read it only. */
 struct wrk_setup {
 	struct brood_limits limits;	/* of the profile */

@@ -1,0 +1,434 @@
+"""The Python side of a worker: runs one request and says how it went.
+
+Compiled once in the zygote and inherited by every worker. Its globals hold a private copy of the builtins, made before
+any user code ran, so that code which replaces or deletes builtins cannot break the answer. User code can still reach
+and spoil all of this; then it spoils its own answer only.
+"""
+from __future__ import annotations
+
+import _brood
+import atexit
+import builtins
+import datetime
+import decimal
+import enum
+import errno
+import fractions
+import importlib.util
+import io
+import linecache
+import os
+import pathlib
+import sys
+import threading
+import traceback
+import types
+import uuid
+from ast import Expr, Expression, PyCF_ONLY_AST
+from typing import Any, Optional
+
+import __future__ as futures
+
+FUTURE_FLAGS = 0
+for _name in futures.all_feature_names:
+    FUTURE_FLAGS |= getattr(futures, _name).compiler_flag
+
+OUR_FILE = (lambda: None).__code__.co_filename
+RECURSION_LIMIT = sys.getrecursionlimit()
+INT_DIGITS = sys.get_int_max_str_digits()
+# Repr of an int costs the square of its digits: this many take some 50 ms.
+REPR_INT_DIGITS = 100_000
+OPAQUE_REPR_MAX = 4096
+ERROR_TEXT_MAX = 64 * 1024
+ERROR_TYPE_MAX = 1024
+# Given back when memory runs out, so that saying so finds some. Untouched until then, so it costs address space only.
+reserve = [bytearray(4 * 1024 * 1024)]
+
+EXT_BIGINT, EXT_DATE, EXT_TIME, EXT_DATETIME, EXT_TIMEDELTA, EXT_TYPED, EXT_OPAQUE, EXT_CUT = 1, 6, 7, 8, 9, 11, 12, 13
+
+Cut = tuple[str, int, int, str]
+ErrorRecord = tuple[bytes, bytes, bytes, Optional[int]]
+# outcome, encoded value, repr, error, exit code, cuts
+Answer = tuple[str, Optional[bytes], Optional[bytes], Optional[ErrorRecord], Optional[int], list[Cut]]
+
+
+# --- standard streams ---
+
+
+class Output(io.BufferedWriter):
+    """Collects what one print() writes, and has it in the pipe by the time print() returns."""
+
+    def write(self, data: Any, _write: Any = io.BufferedWriter.write, _soon: Any = _brood.flush_soon) -> int:
+        written = _write(self, data)
+        _soon(self)
+        return written
+
+
+def text_output(descriptor: int) -> io.TextIOWrapper:
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(Output(raw), "utf-8", "backslashreplace", newline="\n", write_through=True)
+
+
+def named(stream: io.TextIOWrapper, name: str, mode: str) -> io.TextIOWrapper:
+    stream.mode = mode  # type: ignore[misc]
+    stream.buffer.raw.name = name  # type: ignore[attr-defined]
+    return stream
+
+
+STDIN = named(io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8"), "<stdin>", "r")
+STDOUT = named(text_output(1), "<stdout>", "w")
+STDERR = named(text_output(2), "<stderr>", "w")
+SINK = text_output(0)  # descriptor 0 is /dev/null, open both ways
+
+
+def set_streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> None:
+    sys.stdin = sys.__stdin__ = STDIN  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = out  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = err  # type: ignore[misc]
+
+
+def flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr, STDOUT, STDERR):
+        try:
+            stream.flush()
+        except BaseException:
+            pass  # closed or replaced by the code
+
+
+# --- rare values: called by the encoder and the decoder in C ---
+
+
+def type_name(kind: type) -> str:
+    try:
+        return f"{type.__dict__['__module__'].__get__(kind)}.{type.__dict__['__qualname__'].__get__(kind)}"
+    except BaseException:
+        return "unknown"
+
+
+def encode_rare(value: Any) -> tuple[int, Any]:
+    """The extension type of a value that the encoder does not know, and what goes into it."""
+    kind = type(value)
+    if isinstance(kind, enum.EnumMeta):
+        return EXT_TYPED, [type_name(kind), str(value.name)]
+    if issubclass(kind, int):
+        magnitude = int.__invert__(value) if int.__lt__(value, 0) else value
+        return EXT_BIGINT, int.to_bytes(value, int.bit_length(magnitude) // 8 + 1, "big", signed=True)
+    if issubclass(kind, datetime.datetime):
+        return EXT_DATETIME, datetime.datetime.isoformat(value)
+    if issubclass(kind, datetime.date):
+        return EXT_DATE, datetime.date.isoformat(value)
+    if issubclass(kind, datetime.time):
+        return EXT_TIME, datetime.time.isoformat(value)
+    if kind is datetime.timedelta:
+        return EXT_TIMEDELTA, [value.days, value.seconds, value.microseconds]
+    if kind in (decimal.Decimal, fractions.Fraction, uuid.UUID) or issubclass(kind, pathlib.PurePath):
+        return EXT_TYPED, [type_name(kind), str(value)]
+    return encode_opaque(value, kind)
+
+
+def encode_opaque(value: Any, kind: type) -> tuple[int, list[str]]:
+    try:
+        text = repr(value)
+        return EXT_OPAQUE, [type_name(kind), str.__getitem__(text, slice(OPAQUE_REPR_MAX))]
+    except BaseException as problem:
+        return EXT_CUT, ["error", f"<repr of {type_name(kind)} failed: {type_name(type(problem))}>"]
+
+
+def decode_rare(kind: int, payload: Any) -> Any:
+    """The value of an extension that the decoder does not know. Inputs only."""
+    if kind == EXT_DATE:
+        return datetime.date.fromisoformat(payload)
+    if kind == EXT_TIME:
+        return datetime.time.fromisoformat(payload)
+    if kind == EXT_DATETIME:
+        return datetime.datetime.fromisoformat(payload)
+    if kind == EXT_TIMEDELTA:
+        days, seconds, microseconds = payload
+        return datetime.timedelta(days, seconds, microseconds)
+    if kind == -1:
+        seconds, nanoseconds = payload
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+        return epoch + datetime.timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+    raise ValueError(f"an input holds a value of extension type {kind}, which cannot be turned into Python")
+
+
+# --- source ---
+
+
+def source_text(source: str | bytes) -> str:
+    """The source as tracebacks show it."""
+    if isinstance(source, str):
+        return source
+    try:
+        return importlib.util.decode_source(source)
+    except BaseException:
+        return source.decode("latin-1")
+
+
+def split_text(source: str, name: str) -> Optional[tuple[types.CodeType, types.CodeType]]:
+    """Body and last expression by text alone: the common case, without the cost of a syntax tree.
+
+    If all lines before the last one that begins in column 0 compile as a program, that line begins a statement; if what
+    it begins compiles as an expression, that is the last expression. Anything else is left to split_tree.
+    """
+    end = len(source.rstrip())
+    start = source.rfind("\n", 0, end) + 1
+    if start == 0 or source[start] in " \t\f#)]}'\"\r" or "\r" in source:
+        return None
+    tail = source[start:end]
+    if ";" in tail or "'''" in tail or '"""' in tail:
+        return None
+    head = source[:start]
+    padded = "\n" * head.count("\n") + tail  # for the line numbers
+    try:
+        # The expression first: where it is none, the body's warnings must not come here and again later.
+        last = compile(padded, name, "eval", 0, True)
+        body = compile(head, name, "exec", 0, True)
+        flags = body.co_flags & FUTURE_FLAGS
+        return body, compile(padded, name, "eval", flags, True) if flags else last
+    except BaseException:
+        return None  # split_tree will find and raise what is wrong
+
+
+def split_tree(source: str | bytes, name: str) -> tuple[types.CodeType, Optional[types.CodeType]]:
+    tree = compile(source, name, "exec", PyCF_ONLY_AST, True)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], Expr) else None
+    body = compile(tree, name, "exec", 0, True)
+    if last is None:
+        return body, None
+    return body, compile(Expression(last.value), name, "eval", body.co_flags & FUTURE_FLAGS, True)
+
+
+def compile_source(source: str | bytes, name: str) -> tuple[types.CodeType, Optional[types.CodeType]]:
+    if isinstance(source, str):
+        if source.startswith("\ufeff"):
+            source = source[1:]
+        split = split_text(source, name)
+        if split is not None:
+            return split
+    # Warnings of the compiler (invalid escapes) come once, from the compilation that counts.
+    return split_tree(source, name)
+
+
+# --- errors ---
+
+
+def cut_text(text: str, most: int, what: str, cuts: list[Cut]) -> bytes:
+    data = str.encode(text, "utf-8", "backslashreplace")
+    if len(data) <= most:
+        return data
+    kept = data[:most].decode("utf-8", "ignore").encode()
+    cuts.append((what, len(kept), len(data) - len(kept), f"beyond {most} bytes"))
+    return kept
+
+
+def error_message(error: BaseException) -> str:
+    try:
+        return str(error) + ""
+    except BaseException:
+        return f"<str() of {type_name(type(error))} failed>"
+
+
+def error_line(error: BaseException, name: str) -> Optional[int]:
+    line = None
+    if isinstance(error, SyntaxError) and error.filename == name and type(error.lineno) is int:
+        line = error.lineno
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == name:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line if type(line) is int and 0 <= line < 2**31 else None
+
+
+def strip_ours(error: BaseException) -> None:
+    """Takes our own frames off the outer end of the traceback."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == OUR_FILE:
+        trace = trace.tb_next
+    error.__traceback__ = trace
+
+
+def error_traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except BaseException as problem:
+        return f"{type_name(type(error))}: {error_message(error)}\n(the traceback could not be made: {type_name(type(problem))})\n"
+
+
+def describe_error(error: BaseException, name: str, cuts: list[Cut]) -> ErrorRecord:
+    strip_ours(error)
+    kind = type_name(type(error)).removeprefix("builtins.").removeprefix("__main__.")
+    ignored: list[Cut] = []
+    return (
+        cut_text(kind, ERROR_TYPE_MAX, "error", ignored),
+        cut_text(error_message(error), ERROR_TEXT_MAX, "error", cuts),
+        cut_text(error_traceback(error), ERROR_TEXT_MAX, "error", cuts),
+        error_line(error, name),
+    )
+
+
+def outcome_of(error: BaseException, compiled: bool) -> str:
+    # The compiler says MemoryError for source that nests too deeply.
+    if isinstance(error, MemoryError) and compiled:
+        return "memory"
+    if isinstance(error, PermissionError) and error.errno == errno.EPERM:
+        return "denied"
+    return "error"
+
+
+# --- the value ---
+
+
+def value_repr(value: Any) -> str:
+    sys.set_int_max_str_digits(REPR_INT_DIGITS)
+    try:
+        return str.__str__(repr(value))
+    except BaseException as problem:
+        if type(value) is int:
+            return hex(value)
+        return f"<repr of {type_name(type(value))} failed: {type_name(type(problem)).removeprefix('builtins.')}: {error_message(problem)}>"
+    finally:
+        sys.set_int_max_str_digits(INT_DIGITS)
+
+
+def describe_value(value: Any, most: int, cuts: list[Cut]) -> tuple[Optional[bytes], Optional[bytes]]:
+    """The value encoded, and its repr."""
+    if value is None:
+        return None, None
+    try:
+        encoded = _brood.encode(value, most)
+        if encoded is None:
+            cuts.append(("value", 0, 0, f"its encoding is longer than {most} bytes"))
+    except BaseException as problem:
+        encoded = None
+        cuts.append(("value", 0, 0, f"it could not be encoded: {type_name(type(problem))}"))
+    return encoded, cut_text(value_repr(value), most, "repr", cuts)
+
+
+# --- the run ---
+
+
+def exit_code(code: Any) -> int:
+    """What sys.exit(code) means, its text printed as Python would."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        number = int(code)
+        return number if -(2**63) <= number < 2**63 else -1
+    try:
+        print(code, file=sys.stderr)
+    except BaseException:
+        pass
+    return 1
+
+
+def new_main(name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    namespace = module.__dict__
+    namespace["__builtins__"] = builtins
+    namespace["__file__"] = name
+    for key, value in inputs.items():
+        if not key.isidentifier():
+            raise ValueError(f"an input's name must be a Python identifier, not {key!r}")
+        namespace[key] = value
+    return namespace
+
+
+def remember_source(source: str | bytes, name: str) -> None:
+    text = source_text(source)
+    lines = text.splitlines(True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    linecache.cache[name] = (len(text), None, lines, name)
+
+
+def restore() -> None:
+    """What user code may have set against us."""
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    sys.settrace(None)
+    sys.setprofile(None)
+
+
+def finish() -> None:
+    """What Python does at the end of a script: waits for threads, then runs the exit handlers."""
+    try:
+        threading._shutdown()
+    except BaseException:
+        pass
+    try:
+        atexit._run_exitfuncs()
+    except BaseException:
+        pass
+    flush_streams()
+
+
+def run(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> Answer:
+    cuts: list[Cut] = []
+    error = code = value = None
+    outcome = "ok"
+    compiled = False
+    try:
+        namespace = new_main(name, _brood.decode(inputs) if inputs else {})
+        remember_source(source, name)
+        body, last = compile_source(source, name)
+        compiled = True
+        exec(body, namespace)
+        if last is not None:
+            value = eval(last, namespace)
+    except SystemExit as ending:
+        restore()
+        code = exit_code(ending.code)
+        value = None
+    except BaseException as problem:
+        restore()
+        if isinstance(problem, MemoryError):
+            reserve.clear()
+        outcome = outcome_of(problem, compiled)
+        error = describe_error(problem, name, cuts)
+    restore()
+    encoded, shown = describe_value(value, value_bytes, cuts)
+    finish()
+    return outcome, encoded, shown, error, code, cuts
+
+
+# --- a new worker ---
+
+WARM_UP = """
+import math
+def warm_up(n):
+    seen = {}
+    for i in range(n):
+        seen[f'{i:03d}'] = [i, i / 3, str(i), (i, None)]
+    return sorted(seen.items(), key=lambda item: -item[1][0])[:3]
+class Warm:
+    def __init__(self, x): self.x = x
+    def __repr__(self): return f'Warm({self.x})'
+print('warm', Warm(1), math.sqrt(2), end='')
+try:
+    {}['missing']
+except KeyError as e:
+    text = repr(e)
+warm_up(20)
+"""
+
+
+def reseed() -> None:
+    """Random state that a fork duplicates. `random` has seen to itself (os.register_at_fork)."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
+
+
+def start_worker() -> None:
+    """In the child, before it parks: makes it its own, and touches what a call will touch."""
+    atexit._clear()
+    reseed()
+    sys.argv = [""]
+    set_streams(SINK, SINK)
+    for source in (WARM_UP, "1/0"):
+        run(source, "<warm-up>", b"", 65536)
+    del linecache.cache["<warm-up>"]
+    del sys.modules["__main__"]
+    set_streams(STDOUT, STDERR)

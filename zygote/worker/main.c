@@ -1,0 +1,159 @@
+/*
+ * Runs in:   a worker, from the fork to its end
+ * Trusts:    the supervisor's one frame; nothing once that has been read
+ * Blocks on: the request pipe, twice: for RUN, and after the answer until it is killed
+ *
+ * Order: Python's locks after the fork, confinement, the Python side's own preparation and warm-up, PARKED, RUN, the code, RESULT. A worker never
+ * finalises Python and leaves by _exit only, so nothing that a preloaded module registered for the interpreter's end runs here.
+ */
+#include "zygote/worker/parts.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "protocol/fds.h"
+#include "protocol/frame.h"
+
+/* The frame RUN is never longer than a request and what the supervisor puts before it. */
+#define RUN_MAX (BROOD_REQUEST_CEILING + 4096)
+
+struct request {
+	uint8_t *data;
+	size_t len;
+};
+
+static void read_fully(uint8_t *to, size_t len, bool may_end)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = read(BROOD_WRK_FD_REQUEST, to + got, len - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0 && may_end && got == 0)
+			_exit(0); /* retired while it was parked */
+		if (n <= 0)
+			_exit(WRK_EXIT_PIPE);
+		got += (size_t)n;
+	}
+}
+
+static struct request read_request(void)
+{
+	uint8_t header[BROOD_FRAME_HEADER];
+	struct brood_slice payload;
+	struct request request;
+	uint32_t len = 0;
+	size_t used;
+
+	read_fully(header, sizeof(header), true);
+	/* The length alone: a frame of that many bytes is not there yet. */
+	if (brood_frame_parse(header, sizeof(header), RUN_MAX, &payload, &used) < 0)
+		_exit(WRK_EXIT_REQUEST);
+	for (int i = 0; i < BROOD_FRAME_HEADER; i++)
+		len |= (uint32_t)header[i] << (8 * i);
+	request.len = len;
+	request.data = PyMem_RawMalloc(len);
+	if (!request.data)
+		_exit(WRK_EXIT_MEMORY);
+	read_fully(request.data, len, false);
+	return request;
+}
+
+/* What run() is called with. Slices point into the request. */
+struct arguments {
+	struct brood_slice code, name, inputs;
+	bool code_is_bytes;
+	struct brood_limits limits;
+};
+
+static void take_field(struct brood_reader *r, struct brood_slice key, struct arguments *out)
+{
+	struct brood_slice any;
+
+	if (brood_slice_is(key, "code")) {
+		out->code_is_bytes = brood_peek(r) == BROOD_T_BIN;
+		if ((out->code_is_bytes ? brood_read_bin(r, &out->code) : brood_read_str(r, &out->code)) == 0)
+			return;
+	} else if (brood_slice_is(key, "name")) {
+		if (brood_read_str(r, &out->name) == 0)
+			return;
+	} else if (brood_read_any(r, &any) == 0) {
+		if (brood_slice_is(key, "inputs"))
+			out->inputs = any;
+		return;
+	}
+	_exit(WRK_EXIT_REQUEST);
+}
+
+static void parse_request(const struct request *request, struct arguments *out)
+{
+	struct brood_slice params, key;
+	struct brood_reader r;
+	uint32_t count;
+
+	memset(out, 0, sizeof(*out));
+	out->name = (struct brood_slice){(const uint8_t *)"<brood>", 7};
+	if (brood_run_parse(request->data, request->len, &out->limits, &params) < 0)
+		_exit(WRK_EXIT_REQUEST);
+	brood_reader_init(&r, params.data, params.len);
+	if (brood_read_map(&r, &count) < 0)
+		_exit(WRK_EXIT_REQUEST);
+	for (; count > 0; count--) {
+		if (brood_read_str(&r, &key) < 0)
+			_exit(WRK_EXIT_REQUEST);
+		take_field(&r, key, out);
+	}
+}
+
+/* run(source, name, inputs, value_bytes). A new reference, or NULL with an exception. */
+static PyObject *call_run(const struct request *request)
+{
+	PyObject *run = wrk_python_global("run"), *source, *name, *inputs, *answer = NULL;
+	struct arguments a;
+
+	parse_request(request, &a);
+	source = a.code_is_bytes ? PyBytes_FromStringAndSize((const char *)a.code.data, (Py_ssize_t)a.code.len)
+				 : PyUnicode_DecodeUTF8((const char *)a.code.data, (Py_ssize_t)a.code.len, NULL);
+	name = PyUnicode_DecodeUTF8((const char *)a.name.data, (Py_ssize_t)a.name.len, "replace");
+	inputs = PyBytes_FromStringAndSize((const char *)a.inputs.data, (Py_ssize_t)a.inputs.len);
+	if (run && source && name && inputs)
+		answer = PyObject_CallFunction(run, "OOOn", source, name, inputs, (Py_ssize_t)a.limits.v[BROOD_LIMIT_VALUE]);
+	Py_XDECREF(source);
+	Py_XDECREF(name);
+	Py_XDECREF(inputs);
+	return answer;
+}
+
+static void prepare(void)
+{
+	PyObject *start = wrk_python_global("start_worker"), *result = start ? PyObject_CallNoArgs(start) : NULL;
+
+	if (!result) {
+		PyErr_Print();
+		_exit(WRK_EXIT_PREPARE);
+	}
+	Py_DECREF(result);
+}
+
+_Noreturn void wrk_main(const struct wrk_setup *setup)
+{
+	struct request request;
+	PyObject *answer;
+	char byte;
+
+	PyOS_AfterFork_Child();
+	wrk_confine(setup);
+	prepare();
+	wrk_write_parked();
+	request = read_request();
+	answer = call_run(&request);
+	wrk_write_result(answer);
+	/* The supervisor ends us; until then our clocks and pipes stay readable for it. */
+	Py_BEGIN_ALLOW_THREADS
+	while (read(BROOD_WRK_FD_REQUEST, &byte, 1) > 0 || errno == EINTR)
+		;
+	Py_END_ALLOW_THREADS
+	_exit(0);
+}
