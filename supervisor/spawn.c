@@ -8,7 +8,7 @@
  *   1. The parent prepares all that the child needs (descriptors, text of the id maps): the child allocates nothing.
  *   2. clone3. All signals are blocked across it, so that no handler of libevent runs in the child.
  *   3. Child: dies with its parent; a session of its own, so no controlling terminal; id maps when it is in a new user
- *      namespace; descriptors 0 to 3, all others closed; signals as at birth; exec with an empty environment.
+ *      namespace; descriptors 0 to 3, all others closed; signals as at birth; exec with an environment of our own.
  *
  * As root the namespaces belong to the initial user namespace and the zygote enters a user namespace of its own later. An ordinary user needs
  * a user namespace first: then the zygote is uid 0 in that one, which gives it what it needs to build its root.
@@ -84,7 +84,9 @@ static void place(int from, int to)
 
 static _Noreturn void child_main(const struct child *child, uint64_t flags)
 {
-	static char *const NO_ENVIRONMENT[] = {
+	static char *const ENVIRONMENT[] = {
+		/* All symbols are resolved once, in the zygote, and not in every worker anew. */
+		"LD_BIND_NOW=1",
 #ifdef BROOD_SANITIZED
 		"ASAN_OPTIONS=detect_leaks=0",
 #endif
@@ -111,7 +113,7 @@ static _Noreturn void child_main(const struct child *child, uint64_t flags)
 		signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	execve(child->path, argv, NO_ENVIRONMENT);
+	execve(child->path, argv, ENVIRONMENT);
 	child_fail(child->path);
 }
 

@@ -178,6 +178,19 @@ static bool parent(char *path)
 	return true;
 }
 
+/* bin/python3 of a prefix: leaves the prefix. */
+static bool prefix_of(char *path)
+{
+	return parent(path) ? parent(path) : false;
+}
+
+static bool is_embedded(const char *real)
+{
+	char embedded[PATH_MAX];
+
+	return realpath(BROOD_PYTHON_EXECUTABLE, embedded) && strcmp(real, embedded) == 0;
+}
+
 /* Another installation, by its executable: its real name carries the version (bin/python3.11). */
 static int use_installation(struct zyg *z)
 {
@@ -189,10 +202,10 @@ static int use_installation(struct zyg *z)
 				strerror(errno));
 	name = strrchr(real, '/') + 1;
 	set_path(prefix, real);
-	if (!parent(prefix) || !parent(prefix))
+	if (!prefix_of(prefix))
 		return zyg_fail(z, EINVAL, "profile '%s': %s is not an interpreter in a bin directory",
 				z->start.profile, z->start.python);
-	if (strcmp(real, BROOD_PYTHON_EXECUTABLE) == 0) {
+	if (is_embedded(real)) {
 		add_embedded_sites(&z->python);
 		return 0;
 	}
@@ -205,7 +218,11 @@ static int use_installation(struct zyg *z)
 	if (name[6] >= '0' && name[6] <= '9' && strchr(name, '.') && !version_matches(name + 6))
 		return wrong_version(z, name + 6);
 	if (!join(library, prefix, "lib/python" VERSION "/os.py") || access(library, R_OK) < 0)
-		return wrong_version(z, "of another version");
+		return zyg_fail(
+			z, EINVAL,
+			"profile '%s': %s has no lib/python%s beside it, so it is not of the version that this zygote "
+			"embeds; set `python` to a Python %s",
+			z->start.profile, z->start.python, VERSION, VERSION);
 	set_path(z->python.prefix, prefix);
 	set_path(z->python.executable, real);
 	z->python.foreign = true;
@@ -216,20 +233,21 @@ static int use_installation(struct zyg *z)
 /* A virtual environment is a directory with a pyvenv.cfg; one of its executables may stand for it. */
 static int use_named(struct zyg *z)
 {
-	char dir[PATH_ROOM], file[PATH_ROOM], cfg[CFG_MAX + 1];
+	char dir[PATH_ROOM], file[PATH_ROOM], cfg[CFG_MAX + 1] = "";
 	bool directory = is_directory(z->start.python);
 
 	if (z->start.python[0] != '/')
 		return zyg_fail(z, EINVAL, "profile '%s': `python` is %s; set it to an absolute path", z->start.profile,
 				z->start.python);
 	if (access(z->start.python, F_OK) < 0)
-		return zyg_fail(z, errno, "profile '%s': interpreter %s %s; set `python` to an existing Python %s",
-				z->start.profile, z->start.python, errno == ENOENT ? "does not exist" : strerror(errno),
-				VERSION);
+		return zyg_fail(
+			z, errno, "profile '%s': interpreter %s %s%s; set `python` to a Python %s that can be read",
+			z->start.profile, z->start.python, errno == ENOENT ? "does not exist" : "cannot be reached: ",
+			errno == ENOENT ? "" : strerror(errno), VERSION);
 	snprintf(dir, sizeof(dir), "%s", z->start.python);
 	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
 		dir[len - 1] = '\0';
-	if (!directory && (!parent(dir) || !parent(dir)))
+	if (!directory && !prefix_of(dir))
 		return use_installation(z);
 	if (join(file, dir, "pyvenv.cfg") && read_text(file, cfg) == 0)
 		return use_venv(z, dir, cfg);
@@ -251,8 +269,7 @@ int zyg_step_interpreter(struct zyg *z)
 	if (access(BROOD_PYTHON_STDLIB "/os.py", R_OK) < 0)
 		return zyg_fail(z, errno,
 				"profile '%s': the standard library %s of Python %s cannot be read: %s; install it or "
-				"build Brood "
-				"for another Python",
+				"build Brood for another Python",
 				z->start.profile, BROOD_PYTHON_STDLIB, VERSION, strerror(errno));
 	if (z->start.site_packages)
 		add_embedded_sites(&z->python);

@@ -90,21 +90,23 @@ int main(int argc, char **argv)
 	struct clone_args args = {.exit_signal = SIGCHLD};
 	uid_t uid = getuid();
 	gid_t gid = getgid();
-	int status;
+	int control, log, status;
 	pid_t pid;
 
 	if (argc != 5) {
 		fprintf(stderr, "usage: zygote_spawn NAMESPACES CONTROL-FD LOG-FD ZYGOTE\n");
 		return 2;
 	}
+	control = (int)strtol(argv[2], NULL, 10);
+	log = (int)strtol(argv[3], NULL, 10);
 	args.flags = parse_namespaces(argv[1]);
 	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0)
 		die("clone3");
 	if (pid == 0)
-		become_zygote(args.flags, uid, gid, (int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10), argv[4]);
-	close((int)strtol(argv[2], NULL, 10));
-	close((int)strtol(argv[3], NULL, 10));
+		become_zygote(args.flags, uid, gid, control, log, argv[4]);
+	close(control);
+	close(log);
 	printf("%d\n", pid);
 	fclose(stdout);
 	if (waitpid(pid, &status, 0) != pid)

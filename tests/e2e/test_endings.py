@@ -1,0 +1,442 @@
+"""How a call ends: every status, its message and its side effects on what was written before."""
+
+from __future__ import annotations
+
+import signal
+import unittest
+
+from tests.support import processes
+from tests.support.case import SupervisorCase, needs_filter, skip
+from tests.support.supervisor import SANITIZED
+
+MIB = 1 << 20
+ENDLESS = "while True: pass"
+
+
+class ExitTest(SupervisorCase):
+    """The code ends itself."""
+
+    def test_plain_end(self) -> None:
+        record = self.ends("ok", "print('before')\nx = 1")
+        self.assertEqual((record.stdout, record.stderr, record.exit_code, record.signal), ("before\n", "", None, None))
+
+    def test_empty_code(self) -> None:
+        record = self.ends("ok", "")
+        self.assertEqual((record.value, record.repr, record.stdout), (None, None, ""))
+
+    def test_exit_codes(self) -> None:
+        cases = {
+            "import sys; sys.exit(3)": 3, "exit(3)": 3, "quit(4)": 4, "raise SystemExit(5)": 5, "raise SystemExit": 0,
+            "import sys; sys.exit()": 0, "import sys; sys.exit(None)": 0, "import sys; sys.exit(0)": 0, "exit()": 0,
+            "import sys; sys.exit(True)": 1, "raise SystemExit(256 + 7)": 7, "raise SystemExit(-1)": 255,
+            "import os; os._exit(0)": 0, "import os; os._exit(7)": 7,
+            "try:\n    1 / 0\nfinally:\n    exit(9)": 9,
+            "def f():\n    try:\n        return 1\n    finally:\n        raise SystemExit(10)\nf()": 10,
+        }
+        for code, expected in cases.items():
+            with self.subTest(code=code):
+                record = self.ends("ok", "print('before', flush=True)\n" + code)
+                self.assertEqual((record.exit_code, record.stdout, record.error), (expected, "before\n", None))
+
+    def test_unflushed_output_is_kept_at_exit(self) -> None:
+        self.assertEqual(self.ends("ok", "print('before', end='')\nexit(3)").stdout, "before")
+
+    def test_exit_with_text(self) -> None:
+        record = self.ends("ok", "import sys; print('before'); sys.exit('no more money')")
+        self.assertEqual((record.exit_code, record.stdout, record.stderr), (1, "before\n", "no more money\n"))
+
+    def test_exit_in_a_thread_ends_the_thread_only(self) -> None:
+        record = self.ends("ok", """
+            import sys, threading
+            thread = threading.Thread(target=sys.exit, args=(3,))
+            thread.start()
+            thread.join()
+            'still here'
+            """.replace("\n            ", "\n"))
+        self.assertEqual((record.value, record.exit_code), ("still here", None))
+
+    def test_exit_handlers_of_the_code(self) -> None:
+        """Handlers that the code registers run, as they would in a Python of its own."""
+        record = self.ends("ok", "import atexit\natexit.register(print, 'bye')\nprint('hi')")
+        self.assertEqual(record.stdout, "hi\nbye\n")
+
+
+class ErrorTest(SupervisorCase):
+    def test_exception(self) -> None:
+        record = self.ends("error", "print('before')\n1 / 0")
+        self.assertEqual(record.stdout, "before\n")
+        self.assertEqual((record.error["type"], record.error["message"], record.error["line"]),
+                         ("ZeroDivisionError", "division by zero", 2))
+        self.assertIsNone(record.exit_code)
+
+    def test_every_kind_of_exception_is_an_answer(self) -> None:
+        for code, kind in {
+            "raise KeyboardInterrupt": "KeyboardInterrupt",
+            "raise BaseException('x')": "BaseException",
+            "raise GeneratorExit": "GeneratorExit",
+            "raise ExceptionGroup('many', [ValueError(1), TypeError(2)])": "ExceptionGroup",
+            "class Odd(Exception):\n    def __str__(self): raise RuntimeError('no')\nraise Odd": "Odd",
+            "class Odd(Exception):\n    __slots__ = ()\n    def __repr__(self): 1/0\n    __str__ = __repr__\nraise Odd": "Odd",
+            "f(": "SyntaxError",
+            "import nothing_of_this_name": "ModuleNotFoundError",
+            "assert False, 'why'": "AssertionError",
+            "None.x": "AttributeError",
+            "async def f(): pass\nawait f()": "SyntaxError",
+        }.items():
+            with self.subTest(code=code):
+                self.assertIn(kind, self.ends("error", code).error["type"])
+
+    def test_code_that_is_not_source(self) -> None:
+        for code in ("a\0b", b"\xff\xfe", b"# coding: no-such-codec\n", "\ud7ff\n\x01", " x = 1"):
+            with self.subTest(code=code):
+                self.assertIsNotNone(self.ends("error", code).error)
+
+    def test_the_encoding_declaration_of_bytes_counts(self) -> None:
+        self.assertEqual(self.value(b"# coding: latin-1\n'\xe9'"), "\xe9")
+        self.assertEqual(self.value(b"\xef\xbb\xbf'\xc3\xa9'"), "\xe9")
+
+    def test_recursion_error(self) -> None:
+        record = self.ends("error", "def f(): return f()\nf()")
+        self.assertEqual(record.error["type"], "RecursionError")
+        self.assertLess(len(record.error["traceback"]), 2000)
+
+    def test_denied(self) -> None:
+        needs_filter()
+        record = self.ends("denied", "import os\nprint('before')\nos.fork()")
+        self.assertEqual((record.error["type"], record.error["line"], record.stdout), ("PermissionError", 3, "before\n"))
+
+    def test_a_refusal_that_is_caught_is_no_ending(self) -> None:
+        needs_filter()
+        self.assertEqual(self.value("import os\ntry:\n    os.fork()\nexcept PermissionError as e:\n    r = e.errno\nr"), 1)
+
+
+class TimeTest(SupervisorCase):
+    """Wall and CPU time: the code is ended from outside, whatever it does."""
+
+    def times_out(self, code: str, wall_ms: int = 300) -> None:
+        record = self.ends("timeout", code, limits={"wall_ms": wall_ms})
+        self.assertIn(f"{wall_ms} ms", record.message)
+        self.assertGreaterEqual(record.usage["wall_us"], wall_ms * 1000)
+        # Far beyond what a loaded machine needs; a code that was never interrupted would run for ever.
+        self.assertLess(record.usage["wall_us"], 60_000_000)
+        self.assertIsNone(record.exit_code)
+
+    def test_every_way_to_hang(self) -> None:
+        for code in (
+            ENDLESS,
+            "import time; time.sleep(3600)",
+            "import re; re.match(r'(a+)+$', 'a' * 40 + '1')",
+            "10 ** 10 ** 8",
+            "import threading; threading.Lock().acquire(); l = threading.Lock(); l.acquire(); l.acquire()",
+            "import signal; signal.pause()",
+            "import os; r, w = os.pipe(); os.read(r, 1)",
+            "class A:\n    def __lt__(self, other):\n        while True: pass\nsorted([A(), A()])",
+            "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+            "class A:\n    def __del__(self):\n        while True: pass\na = A()",
+            "import atexit\n@atexit.register\ndef f():\n    while True: pass",
+            "class A:\n    def __repr__(self):\n        while True: pass\nA()",
+            "import threading\ndef f():\n    while True: pass\nthreading.Thread(target=f).start()",
+            "import signal\nfor n in range(1, 32):\n    try: signal.signal(n, signal.SIG_IGN)\n    except OSError: pass\n" + ENDLESS,
+        ):
+            with self.subTest(code=code):
+                self.times_out(code)
+
+    def test_regular_expression_at_one_second(self) -> None:
+        self.times_out("import re; re.match(r'(a+)+$', 'a' * 40 + '1')", 1000)
+
+    def test_output_before_the_kill_is_kept(self) -> None:
+        sleep = "\nimport time; time.sleep(3600)"
+        for code, stream, expected in (
+            ("print('one line')", "stdout", "one line\n"),
+            ("import sys; print('one line', end='', flush=True)", "stdout", "one line"),
+            ("import sys; sys.stdout.write('unflushed'); sys.stdout.flush()", "stdout", "unflushed"),
+            ("import sys; sys.stderr.write('unflushed')", "stderr", "unflushed"),
+            ("import os; os.write(1, b'raw')", "stdout", "raw"),
+            ("print('x' * 70_000)", "stdout", "x" * 70_000 + "\n"),
+        ):
+            with self.subTest(code=code):
+                record = self.ends("timeout", code + sleep, limits={"wall_ms": 500})
+                self.assertEqual(record[stream], expected)
+
+    def test_unflushed_output_before_the_kill_is_kept(self) -> None:
+        """What was printed without a newline and without a flush is not lost in a buffer of the dead process."""
+        record = self.ends("timeout", "print('no newline', end='')\nimport time; time.sleep(3600)", limits={"wall_ms": 500})
+        self.assertEqual(record.stdout, "no newline")
+
+    def test_cpu_time(self) -> None:
+        for code in (ENDLESS, "import re; re.match(r'(a+)+$', 'a' * 40 + '1')",
+                     "import threading\ndef f():\n    while True: pass\nfor _ in range(4): threading.Thread(target=f).start()"):
+            with self.subTest(code=code):
+                record = self.ends("cpu", "print('before', flush=True)\n" + code, limits={"cpu_ms": 200, "wall_ms": 5000})
+                self.assertEqual(record.stdout, "before\n")
+                self.assertIn("200 ms", record.message)
+                self.assertGreaterEqual(record.usage["cpu_us"], 200_000)
+
+    def test_sleep_costs_no_cpu_time(self) -> None:
+        record = self.ends("ok", "import time; time.sleep(0.4); 'awake'", limits={"cpu_ms": 300})
+        self.assertEqual(record.value, "awake")
+        self.assertGreaterEqual(record.usage["wall_us"], 400_000)
+        self.assertLess(record.usage["cpu_us"], 300_000)
+
+    def test_just_below_the_limits(self) -> None:
+        self.ends("ok", "import time; time.sleep(0.2)", limits={"wall_ms": 5000})
+        self.ends("ok", "import time\nwhile time.process_time() < 0.2: pass", limits={"cpu_ms": 5000, "wall_ms": 5000})
+
+
+class MemoryTest(SupervisorCase):
+    """Memory: MemoryError where Python can raise it, the same status where it cannot."""
+
+    CONFIG = "[profile default]\nmemory = 256m\nwall = 60s\ncpu = 60s\n"
+
+    def setUp(self) -> None:
+        if SANITIZED:
+            skip("AddressSanitizer's allocator aborts where malloc would return NULL")
+        super().setUp()
+
+    def test_beyond_the_limit(self) -> None:
+        for code in (
+            "x = bytes((256 + 64) << 20)",
+            "x = []\nwhile True: x.append(bytes(1 << 20))",
+            "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))",
+            "x = 'x'\nwhile True: x += x",
+            "x = []\nwhile True: x = [x, x, x]",
+            "raise MemoryError",
+            "import mmap\nx = []\nwhile True: x.append(mmap.mmap(-1, 1 << 20)); x[-1].write(b'x' * (1 << 20))",
+        ):
+            with self.subTest(code=code):
+                limits = {"wall_ms": 60_000, "cpu_ms": 60_000}
+                record = self.ends("memory", "print('before', flush=True)\n" + code, limits=limits)
+                self.assertEqual(record.stdout, "before\n")
+
+    def test_the_limit_of_the_call(self) -> None:
+        self.ends("memory", "x = bytes(80 << 20)", limits={"memory_bytes": 64 * MIB})
+        self.ends("ok", "x = bytes(40 << 20)", limits={"memory_bytes": 64 * MIB})
+
+    def test_just_below_the_limit(self) -> None:
+        record = self.ends("ok", "x = b'x' * (230 << 20); len(x)")
+        self.assertGreaterEqual(record.usage["peak_memory_bytes"], 230 * MIB)
+
+    def test_a_memory_error_that_is_caught_is_no_ending(self) -> None:
+        record = self.ends("ok", "try:\n    x = bytes(400 << 20)\nexcept MemoryError:\n    r = 'caught'\nr")
+        self.assertEqual(record.value, "caught")
+
+    def test_threads_have_stacks(self) -> None:
+        code = """
+import threading
+barrier = threading.Barrier(33)
+threads = [threading.Thread(target=barrier.wait) for _ in range(32)]
+for t in threads: t.start()
+barrier.wait()
+for t in threads: t.join()
+len(threads)
+"""
+        self.assertEqual(self.value(code), 32)
+
+
+class OutputTest(SupervisorCase):
+    """The limit is exact to the byte and cuts between characters."""
+
+    LIMIT = 1000
+
+    def write(self, data: bytes, descriptor: int = 1) -> tuple[bytes, dict[str, int] | None]:
+        """What is kept of one write, and what `truncated` says."""
+        code = f"import os\nos.write({descriptor}, data)"
+        record = self.ends("ok", code, inputs={"data": data}, limits={"output_bytes": self.LIMIT})
+        stream = "stdout" if descriptor == 1 else "stderr"
+        text = record[stream]
+        return text if isinstance(text, bytes) else text.encode(), record.cut(stream)
+
+    def test_around_the_limit(self) -> None:
+        for descriptor in (1, 2):
+            for extra in (-1, 0, 1, 5000):
+                with self.subTest(descriptor=descriptor, extra=extra):
+                    kept, cut = self.write(b"x" * (self.LIMIT + extra), descriptor)
+                    self.assertEqual(len(kept), min(self.LIMIT, self.LIMIT + extra))
+                    if extra <= 0:
+                        self.assertIsNone(cut)
+                    else:
+                        assert cut
+                        self.assertEqual((cut["kept_bytes"], cut["cut_bytes"]), (self.LIMIT, extra))
+
+    def test_a_character_that_straddles_the_limit(self) -> None:
+        for text in ("é", "€", "😀"):
+            size = len(text.encode())
+            for before in range(self.LIMIT - size, self.LIMIT + 1):
+                with self.subTest(text=text, before=before):
+                    kept, cut = self.write(b"x" * before + (text * 10).encode())
+                    kept.decode()
+                    self.assertEqual(len(kept), before + (self.LIMIT - before) // size * size)
+                    assert cut
+                    self.assertEqual(cut["kept_bytes"] + cut["cut_bytes"], before + 10 * size)
+
+    def test_bytes_that_are_no_text_are_cut_exactly(self) -> None:
+        kept, cut = self.write(b"\x80" * (self.LIMIT + 3))
+        self.assertEqual(kept, b"\x80" * self.LIMIT)
+        assert cut
+        self.assertEqual(cut["cut_bytes"], 3)
+
+    def test_both_streams_have_limits_of_their_own(self) -> None:
+        code = "import os\nfor _ in range(300):\n    os.write(1, b'o' * 10); os.write(2, b'e' * 7)\n'went on'"
+        record = self.ends("ok", code, limits={"output_bytes": self.LIMIT})
+        self.assertEqual((record.stdout, record.stderr, record.value), ("o" * 1000, "e" * 1000, "went on"))
+        out, err = record.cut("stdout"), record.cut("stderr")
+        assert out and err
+        self.assertEqual((out["cut_bytes"], err["cut_bytes"]), (2000, 1100))
+
+    def test_limit_of_zero(self) -> None:
+        record = self.ends("ok", "print('x')", limits={"output_bytes": 0})
+        self.assertEqual(record.stdout, "")
+        self.assertIsNotNone(record.cut("stdout"))
+
+    def test_default_limit_in_one_write(self) -> None:
+        for extra in (-1, 0, 1):
+            with self.subTest(extra=extra):
+                record = self.ends("ok", f"import sys; n = sys.stdout.buffer.write(b'x' * ({MIB} + {extra}))")
+                self.assertEqual(len(record.stdout), min(MIB, MIB + extra))
+                self.assertEqual(record.cut("stdout") is not None, extra > 0)
+
+    def test_flood(self) -> None:
+        record = self.ends("output", "while True: print('x' * 1000)", limits={"output_bytes": 10_000})
+        self.assertEqual(record.stdout, ("x" * 1000 + "\n") * 9 + "x" * 991)
+        cut = record.cut("stdout")
+        assert cut
+        self.assertGreater(cut["cut_bytes"], 0)
+
+    def test_streamed_output_has_the_same_limit(self) -> None:
+        call = self.client.start("print('é' * 2000)", stream=True, limits={"output_bytes": 1001})
+        record = self.client.record(call)
+        self.assertEqual(record.stdout, "")
+        self.assertEqual(self.client.outputs[call, "stdout"], "é".encode() * 500)
+        self.assertIsNotNone(record.cut("stdout"))
+
+
+class CrashTest(SupervisorCase):
+    """A worker that dies takes its own call with it and nothing else."""
+
+    CONFIG = "[profile default]\nwall = 60s\ncpu = 60s\n"
+
+    def crashes(self, code: str, expected: int) -> None:
+        record = self.ends("crashed", "print('before', flush=True)\n" + code)
+        self.assertEqual((record.signal, record.stdout), (expected, "before\n"))
+        self.assertIn(signal.Signals(expected).name, record.message)
+        self.assertEqual(self.value("1 + 1"), 2)
+
+    def test_stack_overflow(self) -> None:
+        if SANITIZED:
+            skip("AddressSanitizer reports a stack overflow in its own way")
+        record = self.ends("crashed", """
+import sys
+sys.setrecursionlimit(10**6)
+class A:
+    def __getattr__(self, name): return getattr(self, name + 'x')
+def f(x): return sorted([x], key=f)
+f(1)
+""")
+        self.assertEqual(record.signal, signal.SIGSEGV)
+        self.assertIn("stack overflow", record.message)
+        self.assertEqual(self.value("1 + 1"), 2)
+
+    def test_recursion_limit_raised(self) -> None:
+        """Python frames may end in a crash or in an error, by the interpreter's version; always in one answer."""
+        record = self.client.run("import sys\nsys.setrecursionlimit(10**6)\ndef f(n): return f(n + 1)\nf(0)")
+        self.assertIn(record.status, ("crashed", "error", "memory"))
+        if record.status == "crashed":
+            self.assertEqual(record.signal, signal.SIGSEGV)
+
+    def test_abort(self) -> None:
+        self.crashes("import os; os.abort()", signal.SIGABRT)
+
+    def test_every_signal(self) -> None:
+        """Each signal whose default action ends a process."""
+        survivors = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, signal.SIGSTOP, signal.SIGTSTP,
+                     signal.SIGTTIN, signal.SIGTTOU}
+        # Not crashes by their meaning: Python raises KeyboardInterrupt, the kernel's word for CPU time, the sandbox's word.
+        others = {signal.SIGINT, signal.SIGXCPU, signal.SIGSYS, signal.SIGPIPE, signal.SIGXFSZ}
+        for number in sorted(signal.valid_signals() - survivors - others):
+            if number >= signal.SIGRTMIN:
+                continue
+            with self.subTest(signal=number):
+                self.crashes(f"import os; os.kill(os.getpid(), {int(number)})", number)
+
+    def test_signals_that_python_ignores_or_raises(self) -> None:
+        kill = "import os, signal\nos.kill(os.getpid(), signal.{})\n'survived'"
+        self.assertEqual(self.value(kill.format("SIGPIPE")), "survived")
+        self.assertEqual(self.value(kill.format("SIGCHLD")), "survived")
+        self.assertEqual(self.ends("error", kill.format("SIGINT")).error["type"], "KeyboardInterrupt")
+
+    def test_wild_pointer(self) -> None:
+        if SANITIZED:
+            skip("AddressSanitizer reports a wild pointer in its own way")
+        self.crashes("import ctypes; ctypes.string_at(0)", signal.SIGSEGV)
+
+    def test_deep_structures(self) -> None:
+        """Each ends in one answer, by whatever the interpreter makes of it."""
+        for code in (
+            "x = []\nfor _ in range(100_000): x = [x]\nrepr(x)",
+            "eval('(' * 5000 + ')' * 5000)",
+            "eval('-' * 100_000 + '1')",
+            "'x' + '.x' * 100_000\ncompile('x' + '.x' * 100_000, 'f', 'eval')",
+            "class N:\n    def __init__(self, n): self.n = n\n    def __del__(self): pass\n"
+            "x = None\nfor _ in range(1_000_000): x = N(x)\ndel x\n'freed'",
+        ):
+            with self.subTest(code=code):
+                record = self.client.run(code)
+                self.check_shape(record)
+                self.assertIn(record.status, ("ok", "error", "crashed", "memory"))
+                self.assertEqual(self.value("1 + 1"), 2)
+
+    def test_deeply_nested_source(self) -> None:
+        for code in ("(" * 10_000 + ")" * 10_000, "[" * 150 + "]" * 150, "-" * 200_000 + "1"):
+            with self.subTest(code=code[:10]):
+                record = self.client.run(code)
+                self.check_shape(record)
+                self.assertIn(record.status, ("ok", "error", "crashed", "memory"))
+
+    def test_stopped_by_itself(self) -> None:
+        record = self.ends("timeout", "import os, signal\nprint('before', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)",
+                           limits={"wall_ms": 500})
+        self.assertEqual(record.stdout, "before\n")
+
+    def test_no_zombie_is_left(self) -> None:
+        for _ in range(20):
+            self.client.run("import os; os.abort()")
+        pid = self.supervisor.pid
+        processes.poll(lambda: not processes.zombies(pid), "no zombie is left below broodd")
+
+
+class CancelTest(SupervisorCase):
+    CONFIG = "[profile default]\nparked = 1\nworkers = 1\nwall = 60s\n"
+
+    def test_running(self) -> None:
+        call = self.client.running("import time; time.sleep(3600)")
+        self.assertIs(self.client.call("cancel", call), True)
+        record = self.client.record(call)
+        self.check_shape(record)
+        self.assertEqual(record.status, "cancelled")
+        self.assertEqual(self.value("1 + 1"), 2)
+
+    def test_queued(self) -> None:
+        first = self.client.running("import time; time.sleep(3600)")
+        second = self.client.start("print('never')")
+        self.assertIs(self.client.call("cancel", second), True)
+        record = self.client.record(second)
+        self.assertEqual((record.status, record.stdout), ("cancelled", ""))
+        self.client.notify("cancel", first)
+        self.assertEqual(self.client.record(first).status, "cancelled")
+
+    def test_unknown_and_ended(self) -> None:
+        self.assertIs(self.client.call("cancel", 4_000_000_000), False)
+        call = self.client.start("1")
+        self.client.record(call)
+        self.assertIs(self.client.call("cancel", call), False)
+
+    def test_another_clients_call(self) -> None:
+        call = self.client.running("import time; time.sleep(3600)")
+        with self.connect() as other:
+            self.assertIs(other.call("cancel", call), False)
+        self.client.notify("cancel", call)
+        self.assertEqual(self.client.record(call).status, "cancelled")
+
+
+if __name__ == "__main__":
+    unittest.main()
