@@ -6,12 +6,9 @@
 #include "supervisor/usage.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,16 +65,4 @@ uint64_t sup_peak_memory(int status_fd)
 	/* The first line is the process's name, which the code may choose; a name cannot hold a newline unescaped. */
 	found = strstr(text, "\nVmHWM:");
 	return found ? strtoull(found + 7, NULL, 10) * 1024 : 0;
-}
-
-int sup_lower_memory(pid_t pid, int pidfd, uint64_t data_bytes, uint64_t as_bytes)
-{
-	struct rlimit data = {data_bytes, data_bytes}, as = {as_bytes, as_bytes};
-
-	/* prlimit goes by number: make sure that the number still is the process that we mean. */
-	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0)
-		return -1;
-	if (prlimit(pid, RLIMIT_DATA, &data, NULL) < 0)
-		return -1;
-	return prlimit(pid, RLIMIT_AS, &as, NULL);
 }

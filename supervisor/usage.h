@@ -17,7 +17,4 @@ uint64_t sup_cpu_us(pid_t pid);
 /* Highest resident size so far (VmHWM), bytes; 0 when it cannot be read. Costs about 3 µs. */
 uint64_t sup_peak_memory(int status_fd);
 
-/* Lowers the limits of the process: data and address space. 0 or -1 with errno. */
-int sup_lower_memory(pid_t pid, int pidfd, uint64_t data_bytes, uint64_t as_bytes);
-
 #endif

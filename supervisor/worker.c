@@ -251,25 +251,11 @@ static int send_run(struct sup_worker *worker, const struct sup_call *call)
 	return result;
 }
 
-/* A worker is born with its profile's memory limit; a call that asks for less gets less, set from outside. */
-static int apply_limits(struct sup_worker *worker, const struct brood_limits *limits)
-{
-	const struct sup_zygote *zygote = worker->zygote;
-	uint64_t wanted = limits->v[BROOD_LIMIT_MEMORY], born = zygote->limits.v[BROOD_LIMIT_MEMORY];
-
-	if (wanted >= born)
-		return 0;
-	if (worker->pid <= 0)
-		return -1;
-	return sup_lower_memory(worker->pid, worker->pidfd, zygote->ready.base_data_bytes + wanted,
-				zygote->ready.base_as_bytes + wanted + BROOD_AS_RESERVE);
-}
-
 int sup_worker_run(struct sup_worker *worker, struct sup_call *call)
 {
 	uint64_t now;
 
-	if (apply_limits(worker, &call->limits) < 0 || send_run(worker, call) < 0) {
+	if (send_run(worker, call) < 0) {
 		sup_log(SUP_LOG_WARNING, "worker %llu of %s is not usable: %s", (unsigned long long)worker->id,
 			worker->zygote->profile->name, strerror(errno));
 		sup_worker_discard(worker);

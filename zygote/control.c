@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote.
- * Trusts: the supervisor to be who it is; its packets are judged all the same.
+ * Runs in:   brood-zygote.
+ * Trusts:    the supervisor to be who it is; its packets are judged all the same.
  * Blocks on: the control socket. A zygote has nothing to do that the supervisor does not wait for.
  *
  * Packets are written into one buffer that grows for the first, READY, and is used again, so that nothing is allocated while serving.

@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, before its lock (data only).
- * Trusts: nothing; there is no input.
+ * Runs in:   brood-zygote, before its lock (data only).
+ * Trusts:    nothing; there is no input.
  * Blocks on: nothing.
  *
  * Which system calls a worker may make, and which its zygote besides. Whatever is not in a table fails with EPERM; a call
@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -233,6 +234,8 @@ static const struct zyg_rule WORKER[] = {
 	ALLOW(sched_get_priority_min),				/* likewise */
 	ALLOW_2(prlimit64, EQ_32(0, 0), EQ_64(2, 0)),		/* resource.getrlimit(); setting would need argument 2 */
 	ALLOW_2(prlimit64, EQ_32(0, ZYG_SELF_PID), EQ_64(2, 0)), /* likewise */
+	ALLOW_2(prlimit64, EQ_32(0, 0), EQ_32(1, RLIMIT_DATA)), /* a call that asks for less memory: lowered before its code runs */
+	ALLOW_2(prlimit64, EQ_32(0, 0), EQ_32(1, RLIMIT_AS)),	/* likewise; raising needs a capability that is gone */
 	ALLOW_1(prctl, EQ_32(0, PR_SET_NAME)),			/* names of threads */
 	ALLOW_1(prctl, EQ_32(0, PR_GET_NAME)),			/* likewise */
 	ALLOW_1(prctl, EQ_32(0, PR_SET_VMA)),			/* names of mappings, in newer libcs */

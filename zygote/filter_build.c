@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote; zyg_filter_set_self and zyg_filter_load also in its children.
- * Trusts: the tables of filter.c.
+ * Runs in:   brood-zygote; zyg_filter_set_self and zyg_filter_load also in its children.
+ * Trusts:    the tables of filter.c.
  * Blocks on: nothing.
  *
  * libseccomp turns the tables into a program once, before the lock, and the program is read back from a memory file. A worker then

@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, and for a moment in its new child.
- * Trusts: nothing; there is no input.
+ * Runs in:   brood-zygote, and for a moment in its new child.
+ * Trusts:    nothing; there is no input.
  * Blocks on: nothing.
  *
  * The only fork() below the supervisor. The process has one thread, no event loop and no handler, so the child may do whatever the parent

@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, before its root is built.
- * Trusts: the profile; of the file system only what it reads here, with bounds.
+ * Runs in:   brood-zygote, before its root is built.
+ * Trusts:    the profile; of the file system only what it reads here, with bounds.
  * Blocks on: the file system.
  *
  * `python` names an interpreter or a virtual environment. Neither is ever executed: the version is read from pyvenv.cfg, from the real

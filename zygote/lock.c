@@ -1,10 +1,11 @@
 /*
- * Runs in: brood-zygote, after the preload.
- * Trusts: nothing that the preload has left behind.
+ * Runs in:   brood-zygote, after the preload.
+ * Trusts:    nothing that the preload has left behind.
  * Blocks on: nothing.
  *
  * Makes sure that the process is what its workers shall be copies of: one task, no descriptors but its own, default signal
- * dispositions, bounded; and then puts the filter on. From here on no Python code runs in this process but the fork hooks of preloaded modules.
+ * dispositions, bounded; and then puts the filter on. From here on no Python code runs in this process but the fork hooks of
+ * preloaded modules.
  */
 #include <errno.h>
 #include <fcntl.h>

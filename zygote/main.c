@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote.
- * Trusts: the supervisor that has started it, and its START.
+ * Runs in:   brood-zygote.
+ * Trusts:    the supervisor that has started it, and its START.
  * Blocks on: what its steps block on; see there.
  *
  * A zygote is born in the namespaces that the supervisor could get, with four descriptors (protocol/fds.h), and becomes in a few steps

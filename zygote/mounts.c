@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, before its lock.
- * Trusts: the kernel's mountinfo.
+ * Runs in:   brood-zygote, before its lock.
+ * Trusts:    the kernel's mountinfo.
  * Blocks on: nothing.
  *
  * mount_setattr(2) changes a whole tree at once. Where it is missing (before Linux 5.12) or filtered by a container, each mount is

@@ -1,10 +1,11 @@
 /*
- * Runs in: brood-zygote, before its root is built.
- * Trusts: the profile's paths; the file system is looked at with lstat and readlink only.
+ * Runs in:   brood-zygote, before its root is built.
+ * Trusts:    the profile's paths; the file system is looked at with lstat and readlink only.
  * Blocks on: the file system.
  *
- * A path is walked part by part. A symbolic link on the way (/lib -> usr/lib) is noted, to be made again in the new root, and the walk goes on from
- * where it leads. So every path that worked outside works inside, and only its end is shown: showing /root/venv shows nothing else of /root.
+ * A path is walked part by part. A symbolic link on the way (/lib -> usr/lib) is noted, to be made again in the new root, and
+ * the walk goes on from where it leads. So every path that worked outside works inside, and only its end is shown: showing
+ * /root/venv shows nothing else of /root.
  */
 #include "zygote/plan.h"
 

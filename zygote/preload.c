@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, without rights, without the filter yet.
- * Trusts: the profile's modules, as far as their author does: they run here, in the image of every later worker.
+ * Runs in:   brood-zygote, without rights, without the filter yet.
+ * Trusts:    the profile's modules, as far as their author does: they run here, in the image of every later worker.
  * Blocks on: what those modules block on; the supervisor's deadline for READY ends it.
  *
  * Imports the modules, lets the worker's side build what all workers can share, then collects and freezes the garbage

@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, before Python starts.
- * Trusts: the profile's uid and gid.
+ * Runs in:   brood-zygote, before Python starts.
+ * Trusts:    the profile's uid and gid.
  * Blocks on: nothing.
  *
  * Gives up every right, in this order: the uid of root, if we have it; then a last user namespace, which owns nothing (the

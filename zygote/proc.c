@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, before its lock.
- * Trusts: the kernel's /proc.
+ * Runs in:   brood-zygote, before its lock.
+ * Trusts:    the kernel's /proc.
  * Blocks on: nothing.
  *
  * The zygote's own root has no /proc, and a pid namespace has no use for the host's. The descriptor outlives both changes: its mount is

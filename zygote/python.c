@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, after it has given up its rights.
- * Trusts: the profile.
+ * Runs in:   brood-zygote, after it has given up its rights.
+ * Trusts:    the profile.
  * Blocks on: the file system.
  *
  * Starts the embedded CPython in its isolated configuration. Nothing outside the profile has a say: no PYTHON* variable, no user

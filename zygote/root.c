@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, in a mount namespace of its own, with the rights to mount.
- * Trusts: the profile's paths.
+ * Runs in:   brood-zygote, in a mount namespace of its own, with the rights to mount.
+ * Trusts:    the profile's paths.
  * Blocks on: the file system.
  *
  * The new root is an empty, small tmpfs with read-only binds of what this Python needs to import its modules, at the paths where the

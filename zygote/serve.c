@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote, after READY.
- * Trusts: the supervisor, though every packet is judged.
+ * Runs in:   brood-zygote, after READY.
+ * Trusts:    the supervisor, though every packet is judged.
  * Blocks on: the control socket and SIGCHLD.
  *
  * Answers FORK with a worker and tells of each worker's end. One thread does one thing after another, so a worker's EXITED can never

@@ -1,6 +1,6 @@
 /*
- * Runs in: brood-zygote.
- * Trusts: its caller.
+ * Runs in:   brood-zygote.
+ * Trusts:    its caller.
  * Blocks on: nothing.
  */
 #include "zygote/table.h"

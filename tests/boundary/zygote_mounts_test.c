@@ -1,6 +1,6 @@
 /*
- * Runs in: tests, in a mount namespace of its own.
- * Trusts: nothing.
+ * Runs in:   tests, in a mount namespace of its own.
+ * Trusts:    nothing.
  * Blocks on: nothing.
  *
  * Both ways of taking rights from a tree of mounts: by mount_setattr, and mount by mount where that call is missing. Flags

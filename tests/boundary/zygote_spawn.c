@@ -1,6 +1,6 @@
 /*
- * Runs in: tests.
- * Trusts: the test that starts it.
+ * Runs in:   tests.
+ * Trusts:    the test that starts it.
  * Blocks on: the end of the zygote.
  *
  * Bears a zygote as broodd does: `zygote_spawn NAMESPACES CONTROL-FD LOG-FD ZYGOTE`. NAMESPACES is a list like "user,pid,net" or

@@ -1,6 +1,6 @@
 /*
- * Runs in: tests.
- * Trusts: nothing.
+ * Runs in:   tests.
+ * Trusts:    nothing.
  * Blocks on: its children, each of which makes one system call.
  *
  * Real calls under the real filters. Each probe is made by raw system call in a child of its own, once without a filter (the negative
@@ -145,6 +145,10 @@ static const struct probe PROBES[] = {
 	P(prlimit64, LET, LET, SELF, RLIMIT_NOFILE, 0, BUFFER),
 	P(prlimit64, EPERM_, LET, 0, RLIMIT_NOFILE, NOWHERE, 0),
 	P(prlimit64, EPERM_, LET, 0, RLIMIT_NOFILE, HIGH, 0),
+	P(prlimit64, LET, LET, 0, RLIMIT_DATA, NOWHERE, 0),
+	P(prlimit64, LET, LET, 0, RLIMIT_AS, NOWHERE, 0),
+	P(prlimit64, EPERM_, LET, SELF, RLIMIT_DATA, NOWHERE, 0),
+	P(prlimit64, EPERM_, LET, SIBLING, RLIMIT_AS, NOWHERE, 0),
 	P(prlimit64, EPERM_, LET, SIBLING, RLIMIT_NOFILE, 0, BUFFER),
 	P(kill, LET, LET, SELF, 0),
 	P(kill, LET, LET, SELF_HIGH, 0),

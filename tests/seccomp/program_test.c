@@ -1,6 +1,6 @@
 /*
- * Runs in: tests.
- * Trusts: nothing.
+ * Runs in:   tests.
+ * Trusts:    nothing.
  * Blocks on: nothing.
  *
  * What the finished programs say, by running them over made-up calls: every rule of the tables both ways and with every unused high bit

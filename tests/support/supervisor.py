@@ -43,6 +43,7 @@ class Supervisor:
         self.args, self.env, self.stdio = list(args), env, stdio
         self.process: subprocess.Popen[bytes] | None = None
         self.before: set[int] = set()
+        self.last_log = ""
         self.configure(config)
 
     def configure(self, text: str) -> None:
@@ -169,7 +170,9 @@ class Supervisor:
             raise AssertionError(f"a sanitizer complained:\n{self.log()}")
 
     def clean_up(self) -> None:
-        """Whatever happened before: no process and no file stays."""
+        """Whatever happened before: no process and no file stays. The log is kept in last_log."""
+        if os.path.exists(self.log_path):
+            self.last_log = self.log()
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()

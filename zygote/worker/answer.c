@@ -6,6 +6,7 @@
 #include "zygote/worker/parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <msgpack.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ static void write_frame(const msgpack_sbuffer *payload)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			_exit(WRK_EXIT_PIPE);
+			abort();
 		while (count > 0 && (size_t)n >= part->iov_len) {
 			n -= (ssize_t)part->iov_len;
 			part++;

@@ -364,7 +364,7 @@ def finish() -> None:
     flush_streams()
 
 
-def run(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> Answer:
+def execute(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> Answer:
     cuts: list[Cut] = []
     error = code = value = None
     outcome = "ok"
@@ -389,8 +389,14 @@ def run(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> Answ
         error = describe_error(problem, name, cuts)
     restore()
     encoded, shown = describe_value(value, value_bytes, cuts)
-    finish()
     return outcome, encoded, shown, error, code, cuts
+
+
+def run(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> Answer:
+    """One call, from its source to all that the answer holds but what the supervisor measures."""
+    answer = execute(source, name, inputs, value_bytes)
+    finish()
+    return answer
 
 
 # --- a new worker ---
@@ -417,7 +423,8 @@ def start_worker() -> None:
     reseed()
     sys.argv = [""]
     set_streams(SINK, SINK)
-    run(WARM_UP, "<warm-up>", b"", 65536)
+    execute(WARM_UP, "<warm-up>", b"", 65536)
+    flush_streams()
     del linecache.cache["<warm-up>"]
     del sys.modules["__main__"]
     set_streams(STDOUT, STDERR)

@@ -57,6 +57,15 @@ static void limit(int resource, uint64_t soft, uint64_t hard)
 	_exit(WRK_EXIT_LIMITS);
 }
 
+int wrk_limit_memory(const struct wrk_setup *setup, uint64_t bytes)
+{
+	uint64_t data = setup->base_data_bytes + bytes, as = setup->base_as_bytes + bytes + BROOD_AS_RESERVE;
+
+	if (setrlimit(RLIMIT_DATA, &(struct rlimit){data, data}) < 0)
+		return -1;
+	return setrlimit(RLIMIT_AS, &(struct rlimit){as, as});
+}
+
 static void set_limits(const struct wrk_setup *setup)
 {
 	const uint64_t *v = setup->limits.v;
@@ -67,9 +76,8 @@ static void set_limits(const struct wrk_setup *setup)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
 	cpu_s = (uint64_t)used.tv_sec + (v[BROOD_LIMIT_CPU] + 999) / 1000 + 2;
 	limit(RLIMIT_CPU, cpu_s, cpu_s + 1);
-	limit(RLIMIT_DATA, setup->base_data_bytes + v[BROOD_LIMIT_MEMORY], setup->base_data_bytes + v[BROOD_LIMIT_MEMORY]);
-	limit(RLIMIT_AS, setup->base_as_bytes + v[BROOD_LIMIT_MEMORY] + BROOD_AS_RESERVE,
-	      setup->base_as_bytes + v[BROOD_LIMIT_MEMORY] + BROOD_AS_RESERVE);
+	if (wrk_limit_memory(setup, v[BROOD_LIMIT_MEMORY]) < 0)
+		_exit(WRK_EXIT_LIMITS);
 	limit(RLIMIT_CORE, 0, 0);
 	limit(RLIMIT_FSIZE, 0, 0); /* of regular files, of which none can be written; pipes have no size */
 	limit(RLIMIT_NOFILE, DESCRIPTORS_MAX, DESCRIPTORS_MAX);

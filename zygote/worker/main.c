@@ -5,10 +5,13 @@
  *
  * Order: Python's locks after the fork, confinement, the Python side's own preparation and warm-up, PARKED, RUN, the code, RESULT. A worker never
  * finalises Python and leaves by _exit only, so nothing that a preloaded module registered for the interpreter's end runs here.
+ *
+ * From RUN on, an exit status is the code's own (os._exit): what fails here after that aborts, which no one takes for an ordinary ending.
  */
 #include "zygote/worker/parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "protocol/fds.h"
@@ -34,7 +37,7 @@ static void read_fully(uint8_t *to, size_t len, bool may_end)
 		if (n == 0 && may_end && got == 0)
 			_exit(0); /* retired while it was parked */
 		if (n <= 0)
-			_exit(WRK_EXIT_PIPE);
+			abort();
 		got += (size_t)n;
 	}
 }
@@ -50,13 +53,13 @@ static struct request read_request(void)
 	read_fully(header, sizeof(header), true);
 	/* The length alone: a frame of that many bytes is not there yet. */
 	if (brood_frame_parse(header, sizeof(header), RUN_MAX, &payload, &used) < 0)
-		_exit(WRK_EXIT_REQUEST);
+		abort();
 	for (int i = 0; i < BROOD_FRAME_HEADER; i++)
 		len |= (uint32_t)header[i] << (8 * i);
 	request.len = len;
 	request.data = PyMem_RawMalloc(len);
 	if (!request.data)
-		_exit(WRK_EXIT_MEMORY);
+		abort();
 	read_fully(request.data, len, false);
 	return request;
 }
@@ -84,7 +87,7 @@ static void take_field(struct brood_reader *r, struct brood_slice key, struct ar
 			out->inputs = any;
 		return;
 	}
-	_exit(WRK_EXIT_REQUEST);
+	abort();
 }
 
 static void parse_request(const struct request *request, struct arguments *out)
@@ -96,24 +99,27 @@ static void parse_request(const struct request *request, struct arguments *out)
 	memset(out, 0, sizeof(*out));
 	out->name = (struct brood_slice){(const uint8_t *)"<brood>", 7};
 	if (brood_run_parse(request->data, request->len, &out->limits, &params) < 0)
-		_exit(WRK_EXIT_REQUEST);
+		abort();
 	brood_reader_init(&r, params.data, params.len);
 	if (brood_read_map(&r, &count) < 0)
-		_exit(WRK_EXIT_REQUEST);
+		abort();
 	for (; count > 0; count--) {
 		if (brood_read_str(&r, &key) < 0)
-			_exit(WRK_EXIT_REQUEST);
+			abort();
 		take_field(&r, key, out);
 	}
 }
 
 /* run(source, name, inputs, value_bytes). A new reference, or NULL with an exception. */
-static PyObject *call_run(const struct request *request)
+static PyObject *call_run(const struct wrk_setup *setup, const struct request *request)
 {
 	PyObject *run = wrk_python_global("run"), *source, *name, *inputs, *answer = NULL;
 	struct arguments a;
 
 	parse_request(request, &a);
+	if (a.limits.v[BROOD_LIMIT_MEMORY] < setup->limits.v[BROOD_LIMIT_MEMORY] &&
+	    wrk_limit_memory(setup, a.limits.v[BROOD_LIMIT_MEMORY]) < 0)
+		abort();
 	source = a.code_is_bytes ? PyBytes_FromStringAndSize((const char *)a.code.data, (Py_ssize_t)a.code.len)
 				 : PyUnicode_DecodeUTF8((const char *)a.code.data, (Py_ssize_t)a.code.len, NULL);
 	name = PyUnicode_DecodeUTF8((const char *)a.name.data, (Py_ssize_t)a.name.len, "replace");
@@ -148,7 +154,7 @@ _Noreturn void wrk_main(const struct wrk_setup *setup)
 	prepare();
 	wrk_write_parked();
 	request = read_request();
-	answer = call_run(&request);
+	answer = call_run(setup, &request);
 	wrk_write_result(answer);
 	/* The supervisor ends us; until then our clocks and pipes stay readable for it. */
 	Py_BEGIN_ALLOW_THREADS

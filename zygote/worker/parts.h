@@ -24,6 +24,8 @@ PyObject *wrk_python_global(const char *name);
 
 /* confine.c: signals, limits, filter. Leaves the process with the status that names the step, if one fails. */
 void wrk_confine(const struct wrk_setup *setup);
+/* confine.c: what the code may use beyond what its zygote had. May only be lowered. 0, or -1 with errno. */
+int wrk_limit_memory(const struct wrk_setup *setup, uint64_t bytes);
 
 /* answer.c: writes a whole frame to the answer pipe. Leaves the process when it cannot. */
 void wrk_write_parked(void);

@@ -16,8 +16,6 @@ enum wrk_exit {
 	WRK_EXIT_LIMITS,       /* rlimits */
 	WRK_EXIT_FILTER,       /* seccomp */
 	WRK_EXIT_PREPARE,      /* the Python side */
-	WRK_EXIT_PIPE,	       /* a pipe broke */
-	WRK_EXIT_REQUEST,      /* RUN was malformed */
 	WRK_EXIT_MEMORY,
 };
 
