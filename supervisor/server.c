@@ -58,8 +58,7 @@ static void on_grace_over(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	event_assign(server->stop_timer, server->base, -1, 0, on_flush_over, server);
-	sup_timer_set(server->stop_timer, FLUSH_US);
+	sup_timer_set(server->flush_timer, FLUSH_US);
 	TAILQ_FOREACH(client, &server->clients, link) {
 		struct sup_call *call;
 
@@ -107,8 +106,9 @@ void sup_server_check_stopped(struct sup_server *server)
 		return;
 	}
 	/* Each closes once it has taken its answers; the last to be freed comes back here. */
-	event_assign(server->stop_timer, server->base, -1, 0, on_flush_over, server);
-	sup_timer_set(server->stop_timer, FLUSH_US);
+	evtimer_del(server->stop_timer);
+	if (!evtimer_pending(server->flush_timer, NULL))
+		sup_timer_set(server->flush_timer, FLUSH_US);
 	TAILQ_FOREACH(client, &server->clients, link)
 		sup_client_finish(client);
 }
@@ -245,10 +245,11 @@ int sup_server_run(struct sup_server *server, bool any_file, char error[SUP_LIST
 		return -1;
 	}
 	server->stop_timer = evtimer_new(server->base, on_grace_over, server);
+	server->flush_timer = evtimer_new(server->base, on_flush_over, server);
 	signals[0] = watch_signal(server, SIGTERM, on_stop_signal);
 	signals[1] = watch_signal(server, SIGINT, on_stop_signal);
 	signals[2] = watch_signal(server, SIGHUP, on_reload_signal);
-	if (server->stop_timer && signals[0] && signals[1] && signals[2] && start(server, error) == 0) {
+	if (server->stop_timer && server->flush_timer && signals[0] && signals[1] && signals[2] && start(server, error) == 0) {
 		event_base_dispatch(server->base);
 		result = 0;
 	}
@@ -259,6 +260,8 @@ int sup_server_run(struct sup_server *server, bool any_file, char error[SUP_LIST
 	}
 	if (server->stop_timer)
 		event_free(server->stop_timer);
+	if (server->flush_timer)
+		event_free(server->flush_timer);
 	event_base_free(server->base);
 	return result;
 }

@@ -52,6 +52,7 @@ struct sup_server {
 
 	bool stopping;		   /* no new call starts */
 	struct event *stop_timer;  /* end of the grace time */
+	struct event *flush_timer; /* end of the time for last answers to be taken */
 
 	struct sup_buffer packed;  /* scratch for answers */
 	uint8_t *scratch;	   /* SUP_SCRATCH bytes for reads that are consumed at once */

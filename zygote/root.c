@@ -11,6 +11,7 @@
  * can be hidden by the place where we build, wherever it lies. It is put on /proc, the one directory that is sure to
  * exist, as /proc/self is open. The second makes /new the root and lets go of everything else.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -110,6 +111,33 @@ static int add_profile_paths(struct zyg *z, struct zyg_plan *plan)
 	return 0;
 }
 
+/*
+ * Debian's choice between implementations of a library (libblas, liblapack) is a link by way of /etc/alternatives. Of that directory only the
+ * links that a library leads through are shown, and only to profiles that use installed packages, as the standard library needs none.
+ */
+static int add_library_choices(struct zyg_plan *plan, const char *libraries)
+{
+	static const char CHOICES[] = "/etc/alternatives/";
+	DIR *directory = opendir(libraries);
+	const struct dirent *entry;
+	int error = 0;
+
+	if (!directory)
+		return 0;
+	while (!error && (entry = readdir(directory)) != NULL) {
+		char target[PATH_MAX];
+		ssize_t len = entry->d_type == DT_LNK ? readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1) : -1;
+
+		if (len <= 0)
+			continue;
+		target[len] = '\0';
+		if (strncmp(target, CHOICES, sizeof(CHOICES) - 1) == 0)
+			error = add_optional(plan, target);
+	}
+	closedir(directory);
+	return error;
+}
+
 static int make_plan(struct zyg *z, struct zyg_plan *plan)
 {
 	int error = zyg_plan_add(plan, BROOD_PYTHON_STDLIB);
@@ -124,6 +152,8 @@ static int make_plan(struct zyg *z, struct zyg_plan *plan)
 		error = add_prefix_lib(plan, z->python.prefix);
 	for (size_t i = 0; i < z->python.site_count && !error; i++)
 		error = zyg_plan_add(plan, z->python.site[i]);
+	for (size_t i = 0; i < COUNT(OPTIONAL) && z->python.site_count > 0 && !error; i++)
+		error = add_library_choices(plan, OPTIONAL[i]);
 	if (error)
 		return zyg_fail(z, -error, "cannot find what Python needs: %s", strerror(-error));
 	if (add_profile_paths(z, plan) < 0)

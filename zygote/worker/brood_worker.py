@@ -88,7 +88,7 @@ def set_streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> None:
 
 
 def flush_streams() -> None:
-    for stream in (sys.stdout, sys.stderr, STDOUT, STDERR):
+    for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None), STDOUT, STDERR):
         try:
             stream.flush()
         except BaseException:
@@ -222,6 +222,10 @@ def cut_text(text: str, most: int, what: str, cuts: list[Cut]) -> bytes:
     return kept
 
 
+def error_type(error: BaseException) -> str:
+    return type_name(type(error)).removeprefix("builtins.").removeprefix("__main__.")
+
+
 def error_message(error: BaseException) -> str:
     try:
         return str(error) + ""
@@ -249,19 +253,30 @@ def strip_ours(error: BaseException) -> None:
     error.__traceback__ = trace
 
 
+def plain_traceback(error: BaseException) -> str:
+    """By our own means, where the library's fail: a file name that cannot be looked up, a module that the code spoilt."""
+    lines = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        lines.append(f'  File "{code.co_filename}", line {trace.tb_lineno}, in {code.co_name}\n')
+        trace = trace.tb_next
+    head = "Traceback (most recent call last):\n" if lines else ""
+    return f"{head}{''.join(lines)}{error_type(error)}: {error_message(error)}\n"
+
+
 def error_traceback(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(error))
-    except BaseException as problem:
-        return f"{type_name(type(error))}: {error_message(error)}\n(the traceback could not be made: {type_name(type(problem))})\n"
+    except BaseException:
+        return plain_traceback(error)
 
 
 def describe_error(error: BaseException, name: str, cuts: list[Cut]) -> ErrorRecord:
     strip_ours(error)
-    kind = type_name(type(error)).removeprefix("builtins.").removeprefix("__main__.")
     ignored: list[Cut] = []
     return (
-        cut_text(kind, ERROR_TYPE_MAX, "error", ignored),
+        cut_text(error_type(error), ERROR_TYPE_MAX, "error", ignored),
         cut_text(error_message(error), ERROR_TEXT_MAX, "error", cuts),
         cut_text(error_traceback(error), ERROR_TEXT_MAX, "error", cuts),
         error_line(error, name),
@@ -338,9 +353,8 @@ def new_main(name: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 def remember_source(source: str | bytes, name: str) -> None:
     text = source_text(source)
-    lines = text.splitlines(True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
+    # As the tokenizer counts lines, not as str.splitlines does (form feeds and the like end none).
+    lines = [line + "\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     linecache.cache[name] = (len(text), None, lines, name)
 
 

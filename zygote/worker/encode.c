@@ -165,25 +165,34 @@ static int encode_tuple(struct encoder *e, PyObject *tuple)
 	return result < 0 ? -1 : ext_end(e, start, BROOD_EXT_TUPLE);
 }
 
+/* Keys and values in turn. Nothing but reference counts changes between the size and the last item, so none is missed. */
+static PyObject *dict_items(PyObject *dict)
+{
+	PyObject *items = PyList_New(2 * PyDict_GET_SIZE(dict)), *key, *value;
+	Py_ssize_t pos = 0, at = 0;
+
+	while (items && at < PyList_GET_SIZE(items) && PyDict_Next(dict, &pos, &key, &value)) {
+		PyList_SET_ITEM(items, at++, Py_NewRef(key));
+		PyList_SET_ITEM(items, at++, Py_NewRef(value));
+	}
+	return items;
+}
+
 static int encode_dict(struct encoder *e, PyObject *dict)
 {
-	PyObject *copy, *key, *value;
-	Py_ssize_t pos = 0;
+	PyObject *items;
 	int result = enter(e, dict);
 
 	if (result <= 0)
 		return result;
-	/* A copy of the base's data: the original may change while its members are asked for their repr. */
-	copy = PyDict_Copy(dict);
-	if (!copy)
+	/* Taken first: the dict may change while its members are asked for their repr. */
+	items = dict_items(dict);
+	if (!items)
 		return -1;
-	msgpack_pack_map(&e->pk, (size_t)PyDict_GET_SIZE(copy));
-	while (result >= 0 && PyDict_Next(copy, &pos, &key, &value)) {
-		result = encode(e, key);
-		if (result >= 0)
-			result = encode(e, value);
-	}
-	Py_DECREF(copy);
+	msgpack_pack_map(&e->pk, (size_t)PyList_GET_SIZE(items) / 2);
+	for (Py_ssize_t i = 0; result >= 0 && i < PyList_GET_SIZE(items); i++)
+		result = encode(e, PyList_GET_ITEM(items, i));
+	Py_DECREF(items);
 	e->depth--;
 	return result < 0 ? -1 : state(e);
 }
