@@ -14,7 +14,7 @@
 #include "protocol/fds.h"
 #include "protocol/frame.h"
 
-static void write_frame(const msgpack_sbuffer *payload)
+static void write_frame(int fd, const msgpack_sbuffer *payload)
 {
 	uint8_t header[BROOD_FRAME_HEADER];
 	struct iovec parts[2] = {{header, sizeof(header)}, {payload->data, payload->size}};
@@ -23,7 +23,7 @@ static void write_frame(const msgpack_sbuffer *payload)
 
 	brood_frame_header(header, (uint32_t)payload->size);
 	while (count > 0) {
-		ssize_t n = writev(BROOD_WRK_FD_ANSWER, part, count);
+		ssize_t n = writev(fd, part, count);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -48,7 +48,7 @@ void wrk_write_parked(void)
 	msgpack_sbuffer_init(&payload);
 	if (brood_parked_write(&payload) < 0)
 		_exit(WRK_EXIT_MEMORY);
-	write_frame(&payload);
+	write_frame(BROOD_WRK_FD_ANSWER, &payload);
 	msgpack_sbuffer_destroy(&payload);
 }
 
@@ -123,7 +123,7 @@ static void begin(msgpack_packer *pk, msgpack_sbuffer *payload, size_t fields, c
 }
 
 /* run() itself raised: memory ran out even for saying so, or user code spoilt our Python side. */
-static void write_failure(void)
+static void write_failure(int fd)
 {
 	bool memory = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError);
 	const char *message = memory ? "out of memory, even for a traceback" : "the code damaged the interpreter: its ending could not be described";
@@ -138,12 +138,12 @@ static void write_failure(void)
 	text(&pk, "message"), text(&pk, message);
 	text(&pk, "traceback"), text(&pk, "");
 	text(&pk, "line"), msgpack_pack_nil(&pk);
-	write_frame(&payload);
+	write_frame(fd, &payload);
 	msgpack_sbuffer_destroy(&payload);
 }
 
 /* The Python side's Answer: (outcome, value, repr, error, exit code, cuts). */
-void wrk_write_result(PyObject *answer)
+void wrk_write_result(int fd, PyObject *answer)
 {
 	PyObject *value, *repr, *error, *code, *cuts;
 	msgpack_sbuffer payload;
@@ -151,7 +151,7 @@ void wrk_write_result(PyObject *answer)
 	msgpack_packer pk;
 
 	if (!answer || !PyArg_ParseTuple(answer, "sOOOOO", &outcome, &value, &repr, &error, &code, &cuts)) {
-		write_failure();
+		write_failure(fd);
 		return;
 	}
 	begin(&pk, &payload, 6, outcome);
@@ -171,6 +171,6 @@ void wrk_write_result(PyObject *answer)
 		msgpack_pack_nil(&pk);
 	text(&pk, "truncated");
 	pack_cuts(&pk, cuts);
-	write_frame(&payload);
+	write_frame(fd, &payload);
 	msgpack_sbuffer_destroy(&payload);
 }

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <msgpack.h>
 #include <unistd.h>
 
 #include "protocol/fds.h"
@@ -110,10 +111,10 @@ static void parse_request(const struct request *request, struct arguments *out)
 	}
 }
 
-/* run(source, name, inputs, value_bytes). A new reference, or NULL with an exception. */
-static PyObject *call_run(const struct wrk_setup *setup, const struct request *request)
+/* `how`(source, name, inputs, value_bytes): the Python side's run, or execute. A new reference, or NULL with an exception. */
+static PyObject *call_python(const char *how, const struct wrk_setup *setup, const struct request *request)
 {
-	PyObject *run = wrk_python_global("run"), *source, *name, *inputs, *answer = NULL;
+	PyObject *run = wrk_python_global(how), *source, *name, *inputs, *answer = NULL;
 	struct arguments a;
 
 	parse_request(request, &a);
@@ -132,15 +133,68 @@ static PyObject *call_run(const struct wrk_setup *setup, const struct request *r
 	return answer;
 }
 
-static void prepare(void)
+static void call_or_leave(const char *function)
 {
-	PyObject *start = wrk_python_global("start_worker"), *result = start ? PyObject_CallNoArgs(start) : NULL;
+	PyObject *callable = wrk_python_global(function), *result = callable ? PyObject_CallNoArgs(callable) : NULL;
 
 	if (!result) {
 		PyErr_Print();
 		_exit(WRK_EXIT_PREPARE);
 	}
 	Py_DECREF(result);
+}
+
+/* --- warm-up --- */
+
+static msgpack_sbuffer warm_request; /* the payload of a RUN, made in the zygote */
+
+static void text(msgpack_packer *pk, const char *s)
+{
+	msgpack_pack_str(pk, strlen(s));
+	msgpack_pack_str_body(pk, s, strlen(s));
+}
+
+int wrk_prepare_warm_up(const char *source)
+{
+	struct brood_limits limits;
+	msgpack_packer pk;
+
+	brood_limits_preset(&limits);
+	msgpack_sbuffer_init(&warm_request);
+	if (brood_run_write_head(&warm_request, &limits) < 0)
+		return -1;
+	msgpack_packer_init(&pk, &warm_request, msgpack_sbuffer_write);
+	msgpack_pack_map(&pk, 3);
+	text(&pk, "code"), text(&pk, source);
+	text(&pk, "name"), text(&pk, WRK_WARM_UP_NAME);
+	text(&pk, "inputs");
+	msgpack_pack_map(&pk, 1);
+	text(&pk, "n"), msgpack_pack_int(&pk, 3);
+	return 0;
+}
+
+/*
+ * One call over the whole of the path that a real one takes, from the bytes of its request to the bytes of its answer, which go to /dev/null:
+ * what it touches is paged in, and the caches on the way are filled, before anybody waits.
+ */
+static void warm_up(const struct wrk_setup *setup)
+{
+	struct wrk_setup same = *setup;
+	struct request request = {PyMem_RawMalloc(warm_request.size), warm_request.size};
+	PyObject *answer;
+
+	if (!request.data)
+		_exit(WRK_EXIT_MEMORY);
+	memcpy(request.data, warm_request.data, request.len);
+	brood_limits_preset(&same.limits); /* as in the request: nothing is to be lowered */
+	answer = call_python("execute", &same, &request);
+	if (!answer) {
+		PyErr_Print();
+		_exit(WRK_EXIT_PREPARE);
+	}
+	wrk_write_result(STDIN_FILENO, answer);
+	Py_DECREF(answer);
+	PyMem_RawFree(request.data);
 }
 
 _Noreturn void wrk_main(const struct wrk_setup *setup)
@@ -151,11 +205,13 @@ _Noreturn void wrk_main(const struct wrk_setup *setup)
 
 	PyOS_AfterFork_Child();
 	wrk_confine(setup);
-	prepare();
+	call_or_leave("start_worker");
+	warm_up(setup);
+	call_or_leave("finish_warm_up");
 	wrk_write_parked();
 	request = read_request();
-	answer = call_run(setup, &request);
-	wrk_write_result(answer);
+	answer = call_python("run", setup, &request);
+	wrk_write_result(BROOD_WRK_FD_ANSWER, answer);
 	/* The supervisor ends us; until then our clocks and pipes stay readable for it. */
 	Py_BEGIN_ALLOW_THREADS
 	while (read(BROOD_WRK_FD_REQUEST, &byte, 1) > 0 || errno == EINTR)

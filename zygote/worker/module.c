@@ -151,7 +151,8 @@ static PyObject *private_globals(void)
 
 int wrk_prepare(void)
 {
-	PyObject *code, *globals, *result = NULL, *modules = PyImport_GetModuleDict();
+	PyObject *code, *globals, *result = NULL, *modules = PyImport_GetModuleDict(), *warm_up;
+	const char *warm_up_source;
 
 	if (wrk_encode_prepare() < 0)
 		return -1;
@@ -166,6 +167,14 @@ int wrk_prepare(void)
 	}
 	Py_DECREF(result);
 	python_side = globals;
+	warm_up = wrk_python_global("WARM_UP");
+	warm_up_source = warm_up ? PyUnicode_AsUTF8(warm_up) : NULL;
+	if (!warm_up_source)
+		return -1;
+	if (wrk_prepare_warm_up(warm_up_source) < 0) {
+		PyErr_NoMemory();
+		return -1;
+	}
 	if (PyMapping_HasKeyString(modules, "_brood"))
 		return PyMapping_DelItemString(modules, "_brood");
 	return 0;

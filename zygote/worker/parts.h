@@ -29,7 +29,12 @@ int wrk_limit_memory(const struct wrk_setup *setup, uint64_t bytes);
 
 /* answer.c: writes a whole frame to the answer pipe. Leaves the process when it cannot. */
 void wrk_write_parked(void);
-/* answer.c: the frame RESULT from what the Python side's run() returned; NULL: it raised (the exception is set). */
-void wrk_write_result(PyObject *answer);
+/* answer.c: the frame RESULT, to `fd`, from what the Python side's run() returned; NULL: it raised (the exception is set). */
+void wrk_write_result(int fd, PyObject *answer);
+
+/* The file name of the warm-up's source; brood_worker.py knows it too. */
+#define WRK_WARM_UP_NAME "<warm-up>"
+/* main.c: in the zygote, makes the request that each worker warms up with. 0, or -1 when out of memory. */
+int wrk_prepare_warm_up(const char *source);
 
 #endif
