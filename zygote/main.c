@@ -103,6 +103,8 @@ static void declare_state(void)
 		signal(sig, SIG_DFL);
 	/* Each arena of malloc reserves 64 MiB of address space, which workers are short of. */
 	mallopt(M_ARENA_MAX, 2);
+	/* A worker lives for one call: memory that was touched once is kept, not given back and faulted in again. */
+	mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
 }
 
 _Noreturn static void report_and_exit(struct zyg *z, const char *step)

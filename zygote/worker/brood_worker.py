@@ -165,48 +165,61 @@ def source_text(source: str | bytes) -> str:
         return source.decode("latin-1")
 
 
-def split_text(source: str, name: str) -> Optional[tuple[types.CodeType, types.CodeType]]:
-    """Body and last expression by text alone: the common case, without the cost of a syntax tree.
+# What a call executes, in this order, and the expression whose value it has.
+Program = tuple[list[types.CodeType], Optional[types.CodeType]]
 
-    If all lines before the last one that begins in column 0 compile as a program, that line begins a statement; if what
-    it begins compiles as an expression, that is the last expression. Anything else is left to split_tree.
+
+def split_text(source: str, name: str) -> Optional[Program]:
+    """Statements and last expression by text alone: the common case, without the cost of a syntax tree.
+
+    If all lines before the last one that begins in column 0 compile as a program, that line begins a statement. If what
+    it begins compiles as an expression, that is the last expression; if it compiles as a statement, there is none.
+    Anything else, errors included, is left to split_tree.
     """
     end = len(source.rstrip())
     start = source.rfind("\n", 0, end) + 1
-    if start == 0 or source[start] in " \t\f#)]}'\"\r" or "\r" in source:
-        return None
+    while start > 0 and source[start] in " \t\n#":  # the body of a compound statement, blank lines, comments
+        start = source.rfind("\n", 0, start - 1) + 1
     tail = source[start:end]
-    if ";" in tail or "'''" in tail or '"""' in tail:
+    if not tail or tail[0] in " \t\f)]}'\"\\" or "\r" in source or ";" in tail or "'''" in tail or '"""' in tail:
+        return None
+    if tail.startswith("from __future__"):
         return None
     head = source[:start]
     padded = "\n" * head.count("\n") + tail  # for the line numbers
     try:
-        # The expression first: where it is none, the body's warnings must not come here and again later.
-        last = compile(padded, name, "eval", 0, True)
-        body = compile(head, name, "exec", 0, True)
-        flags = body.co_flags & FUTURE_FLAGS
-        return body, compile(padded, name, "eval", flags, True) if flags else last
+        codes = [compile(head, name, "exec", 0, True)] if start else []
+        flags = codes[0].co_flags & FUTURE_FLAGS if codes else 0
+        if tail.startswith(STATEMENT_WORDS):
+            return codes + [compile(padded, name, "exec", flags, True)], None
+        try:
+            return codes, compile(padded, name, "eval", flags, True)
+        except SyntaxError:
+            return codes + [compile(padded, name, "exec", flags, True)], None
     except BaseException:
-        return None  # split_tree will find and raise what is wrong
+        return None  # split_tree finds and raises what is wrong
 
 
-def split_tree(source: str | bytes, name: str) -> tuple[types.CodeType, Optional[types.CodeType]]:
+# Only to save an attempt: whatever begins with one of these is no expression.
+STATEMENT_WORDS = ("def ", "class ", "if ", "for ", "while ", "with ", "try:", "import ", "from ", "async ", "raise ", "assert ")
+
+
+def split_tree(source: str | bytes, name: str) -> Program:
     tree = compile(source, name, "exec", PyCF_ONLY_AST, True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], Expr) else None
     body = compile(tree, name, "exec", 0, True)
     if last is None:
-        return body, None
-    return body, compile(Expression(last.value), name, "eval", body.co_flags & FUTURE_FLAGS, True)
+        return [body], None
+    return [body], compile(Expression(last.value), name, "eval", body.co_flags & FUTURE_FLAGS, True)
 
 
-def compile_source(source: str | bytes, name: str) -> tuple[types.CodeType, Optional[types.CodeType]]:
+def compile_source(source: str | bytes, name: str) -> Program:
     if isinstance(source, str):
         if source.startswith("\ufeff"):
             source = source[1:]
-        split = split_text(source, name)
-        if split is not None:
-            return split
-    # Warnings of the compiler (invalid escapes) come once, from the compilation that counts.
+        program = split_text(source, name)
+        if program is not None:
+            return program
     return split_tree(source, name)
 
 
@@ -386,9 +399,10 @@ def execute(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> 
     try:
         namespace = new_main(name, _brood.decode(inputs) if inputs else {})
         remember_source(source, name)
-        body, last = compile_source(source, name)
+        codes, last = compile_source(source, name)
         compiled = True
-        exec(body, namespace)
+        for code_object in codes:
+            exec(code_object, namespace)
         if last is not None:
             value = eval(last, namespace)
     except SystemExit as ending:
