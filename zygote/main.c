@@ -11,6 +11,7 @@
  * nothing goes on with less protection than it says.
  */
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -91,6 +92,20 @@ int zyg_fail(struct zyg *z, int error, const char *format, ...)
 }
 
 /* A process of its own session has no terminal. Signal state is inherited from whoever started us; ours is declared. */
+/* A thread's whole stack counts against a worker's memory limit, touched or not: 8 MiB each would leave room for few. */
+#define THREAD_STACK (2 * 1024 * 1024)
+
+static void small_thread_stacks(void)
+{
+	pthread_attr_t attributes;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return;
+	if (pthread_attr_setstacksize(&attributes, THREAD_STACK) == 0)
+		pthread_setattr_default_np(&attributes);
+	pthread_attr_destroy(&attributes);
+}
+
 static void declare_state(void)
 {
 	sigset_t none;
@@ -105,6 +120,7 @@ static void declare_state(void)
 	mallopt(M_ARENA_MAX, 2);
 	/* A worker lives for one call: memory that was touched once is kept, not given back and faulted in again. */
 	mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
+	small_thread_stacks();
 }
 
 _Noreturn static void report_and_exit(struct zyg *z, const char *step)
