@@ -1,4 +1,4 @@
-/* What a server answered, taken apart. */
+/* The messages and records that come from broodd, taken apart. PROTOCOL.md, part 1. */
 #ifndef BROOD_CLIENT_ANSWER_H
 #define BROOD_CLIENT_ANSWER_H
 
@@ -6,33 +6,50 @@
 #include <stdint.h>
 
 #include "protocol/reader.h"
+#include "protocol/status.h"
 
 enum cli_answer_kind {
-	CLI_ANSWER_RESULT, /* `result` is the whole value */
-	CLI_ANSWER_ERROR,  /* `code` and `message`; `has_id` false: it concerns the connection */
-	CLI_ANSWER_OUTPUT, /* `is_stderr` and `output` */
-	CLI_ANSWER_OTHER,  /* a notification that is not known */
+	CLI_ANSWER_RESULT,
+	CLI_ANSWER_ERROR,  /* of this request, or of the connection (id nil) */
+	CLI_ANSWER_OUTPUT, /* a notification */
+	CLI_ANSWER_OTHER,  /* another notification, to be ignored */
 };
 
+/* Slices point into the message. */
 struct cli_answer {
 	enum cli_answer_kind kind;
-	bool has_id;
-	uint32_t id;
-	struct brood_slice result, code, message, output;
-	bool is_stderr;
+	struct brood_slice result;	  /* RESULT: one whole value */
+	struct brood_slice code, message; /* ERROR */
+	int fd;				  /* OUTPUT: 1 or 2 */
+	struct brood_slice data;	  /* OUTPUT */
 };
 
-/* Judges one whole message. 0, or a negative error when it is none of the protocol. */
-int cli_answer_parse(const uint8_t *message, size_t len, struct cli_answer *out);
+/*
+ * `message` was judged by the scanner; `id` is that of our only request. Returns 0, or BROOD_E_MALFORMED for anything that the
+ * protocol does not let a server say now: another id, another form.
+ */
+int cli_answer_parse(struct brood_slice message, uint32_t id, struct cli_answer *out);
 
-/* The parts of a call's record that the command shows. Slices point into it; data is NULL where a field is nil or absent. */
+/* What the command needs of a record. An absent text has no data. */
 struct cli_record {
-	int status; /* enum brood_status */
-	struct brood_slice message, repr, traceback, truncated;
-	bool has_exit_code;
-	int64_t exit_code;
+	enum brood_status status;
+	struct brood_slice message;
+	struct brood_slice repr;
+	struct brood_slice traceback;
+	struct brood_slice truncated; /* an array */
+	int64_t exit_code;	      /* 0 when it has none */
 };
 
-int cli_record_parse(struct brood_slice result, struct cli_record *out);
+/* One entry of `truncated`. */
+struct cli_cut {
+	struct brood_slice what, reason;
+	uint64_t kept_bytes, cut_bytes;
+};
+
+/* Returns 0, BROOD_E_TYPE, BROOD_E_MISSING or BROOD_E_UNKNOWN (a status). Fields that are not known are passed over. */
+int cli_record_parse(struct brood_slice record, struct cli_record *out);
+
+/* The next entry, from a reader that stands inside the array. */
+int cli_cut_read(struct brood_reader *r, struct cli_cut *out);
 
 #endif

@@ -1,11 +1,12 @@
-/* The subcommands of `brood`. Each gets what follows its own name (its name is argv[0]) and returns the exit status. */
+/* The subcommands of `brood`. A new one is a file of its own and a row in command.c. */
 #ifndef BROOD_CLIENT_COMMAND_H
 #define BROOD_CLIENT_COMMAND_H
 
-int cli_run(int argc, char **argv);
-int cli_status(int argc, char **argv);
+/* argv[0] is the subcommand's name. Returns the exit status. */
+int cli_command_run(int argc, char **argv);
+int cli_command_status(int argc, char **argv);
 
-/* One line "brood: TEXT" on standard error. */
-void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The whole command line. */
+int cli_main(int argc, char **argv);
 
 #endif

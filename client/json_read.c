@@ -27,7 +27,8 @@
 
 struct notation;
 /* `depth` is the number of containers around the value. */
-typedef int (*notation_reader)(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error);
+typedef int (*notation_reader)(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+			       char *error);
 
 struct notation {
 	const char *name;
@@ -63,8 +64,9 @@ static void pack_str(msgpack_packer *pk, const char *text, size_t len)
 /* --- extensions that hold a value --- */
 
 /* An extension's length stands before its payload, so that is packed apart first. */
-static int pack_nested(msgpack_packer *pk, enum brood_ext ext, int (*pack)(msgpack_packer *, const json_t *, unsigned, char *),
-		       const json_t *value, unsigned depth, char *error)
+static int pack_nested(msgpack_packer *pk, enum brood_ext ext,
+		       int (*pack)(msgpack_packer *, const json_t *, unsigned, char *), const json_t *value,
+		       unsigned depth, char *error)
 {
 	msgpack_sbuffer payload;
 	msgpack_packer inner;
@@ -81,21 +83,24 @@ static int pack_nested(msgpack_packer *pk, enum brood_ext ext, int (*pack)(msgpa
 	return result;
 }
 
-static int read_sequence(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_sequence(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+			 char *error)
 {
 	if (!json_is_array(value))
 		return fail_notation(error, notation, "an array");
 	return pack_nested(pk, notation->ext, pack_value, value, depth, error);
 }
 
-static int read_moment(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_moment(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+		       char *error)
 {
 	if (!json_is_string(value))
 		return fail_notation(error, notation, "a string in ISO format");
 	return pack_nested(pk, notation->ext, pack_value, value, depth, error);
 }
 
-static int read_timedelta(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_timedelta(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+			  char *error)
 {
 	bool good = json_array_size(value) == 3;
 
@@ -146,7 +151,8 @@ static int pack_complex(msgpack_packer *pk, const json_t *value, unsigned depth,
 	return 0;
 }
 
-static int read_complex(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_complex(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+			char *error)
 {
 	double ignored;
 
@@ -158,7 +164,8 @@ static int read_complex(msgpack_packer *pk, const struct notation *notation, con
 
 /* --- scalars --- */
 
-static int read_int(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_int(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+		    char *error)
 {
 	int result = BROOD_E_SYNTAX;
 
@@ -166,14 +173,16 @@ static int read_int(msgpack_packer *pk, const struct notation *notation, const j
 	if (json_is_string(value))
 		result = cli_bigint_pack(pk, json_string_value(value), json_string_length(value));
 	if (result == BROOD_E_TOO_LARGE)
-		return fail(error, BROOD_E_RANGE, "$int has more than %d decimal digits; write it in hexadecimal, \"0x…\"",
+		return fail(error, BROOD_E_RANGE,
+			    "$int has more than %d decimal digits; write it in hexadecimal, \"0x…\"",
 			    CLI_INT_DIGITS_MAX);
 	if (result == BROOD_E_MEMORY)
 		return fail(error, result, "out of memory");
 	return result < 0 ? fail_notation(error, notation, "a string of digits, \"-12\" or \"0x1f\"") : 0;
 }
 
-static int read_float(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_float(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+		      char *error)
 {
 	double number;
 
@@ -184,7 +193,8 @@ static int read_float(msgpack_packer *pk, const struct notation *notation, const
 	return 0;
 }
 
-static int read_bytes(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_bytes(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+		      char *error)
 {
 	size_t len = json_string_length(value);
 	uint8_t *bytes;
@@ -251,7 +261,8 @@ static int unescape(const char *text, size_t len, char *out, size_t *out_len, bo
 	return 0;
 }
 
-static int read_str(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_str(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+		    char *error)
 {
 	size_t len = json_string_length(value);
 	bool surrogates = false;
@@ -279,7 +290,8 @@ static int read_str(msgpack_packer *pk, const struct notation *notation, const j
 
 /* --- maps --- */
 
-static int read_map(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_map(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+		    char *error)
 {
 	size_t count = json_array_size(value);
 	int result = 0;
@@ -301,7 +313,8 @@ static int read_map(msgpack_packer *pk, const struct notation *notation, const j
 	return result;
 }
 
-static int read_refused(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth, char *error)
+static int read_refused(msgpack_packer *pk, const struct notation *notation, const json_t *value, unsigned depth,
+			char *error)
 {
 	(void)pk;
 	(void)value;
@@ -335,8 +348,8 @@ static int pack_notation(msgpack_packer *pk, const char *name, const json_t *val
 		if (strcmp(NOTATIONS[i].name, name) == 0)
 			return NOTATIONS[i].read(pk, &NOTATIONS[i], value, depth, error);
 	}
-	return fail(error, BROOD_E_SYNTAX, "there is no notation '%.40s'; a map with such a key is written {\"$map\": [[key, value]]}",
-		    name);
+	return fail(error, BROOD_E_SYNTAX,
+		    "there is no notation '%.40s'; a map with such a key is written {\"$map\": [[key, value]]}", name);
 }
 
 static int pack_object(msgpack_packer *pk, const json_t *value, unsigned depth, char *error)
@@ -408,7 +421,8 @@ static int fail_parse(char *error, const json_error_t *why)
 	case json_error_numeric_overflow:
 		return fail(error, BROOD_E_RANGE, "%s; write a large int as {\"$int\": \"123…\"}", why->text);
 	case json_error_null_byte_in_key:
-		return fail(error, BROOD_E_SYNTAX, "a key with a NUL in it; write the map as {\"$map\": [[key, value]]}");
+		return fail(error, BROOD_E_SYNTAX,
+			    "a key with a NUL in it; write the map as {\"$map\": [[key, value]]}");
 	case json_error_stack_overflow:
 		return fail(error, BROOD_E_TOO_DEEP, "nested deeper than %d", BROOD_NESTING_MAX);
 	case json_error_out_of_memory:
@@ -445,7 +459,8 @@ int cli_json_read(msgpack_sbuffer *to, const char *text, size_t len, char error[
 	msgpack_packer_init(&pk, to, msgpack_sbuffer_write);
 	result = pack_value(&pk, root, 0, error);
 	json_decref(root);
-	if (result == 0 && brood_scan_whole((const uint8_t *)to->data + before, to->size - before, BROOD_NESTING_MAX) < 0)
+	if (result == 0 &&
+	    brood_scan_whole((const uint8_t *)to->data + before, to->size - before, BROOD_NESTING_MAX) < 0)
 		result = fail(error, BROOD_E_MEMORY, "out of memory");
 	if (result < 0)
 		to->size = before;

@@ -258,7 +258,7 @@ static int write_map(FILE *to, struct brood_reader *r, unsigned depth)
 struct shape {
 	const char *name;
 	enum brood_type outer;
-	uint32_t count; /* of an array; 0: any */
+	uint32_t count;		  /* of an array; 0: any */
 	enum brood_type items[2]; /* either; END: any */
 };
 

@@ -1,303 +1,218 @@
 /*
  * Runs in:   brood
- * Trusts:    the path of the supervisor; not its bytes
- * Blocks on: the server, and signals
+ * Trusts:    nothing that the other side sends: it is scanned and bounded before anything is read from it
+ * Blocks on: the other side, as long as its caller says, and never beyond a signal
  *
- * A private supervisor is a child with pipes for its standard input and output, in a process group of its own, so that Ctrl-C reaches
- * this command only, which then cancels the call in an orderly way. It ends when its input ends; should this command die by
- * SIGKILL, the kernel closes the pipes and it ends all the same.
+ * This is where bytes cross between the command and broodd.
  */
 #include "client/link.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define ENDING_MS 10000 /* until a private supervisor that does not end is killed */
-#define ARGS_MAX 40
+#include "client/message.h"
+#include "client/signals.h"
 
-extern char **environ;
+#define READ_ROOM 65536
 
-/* broodd: $BROOD_BROODD, or beside this program, or in ../sbin or ../libexec/brood of it, or on PATH. */
-static void find_broodd(char *path, size_t room)
+/* --- opening --- */
+
+void cli_link_init(struct cli_link *link, int signals)
 {
-	static const char *const PLACES[] = {"", "../sbin/", "../libexec/brood/"};
-	const char *chosen = getenv("BROOD_BROODD");
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *directory;
-
-	if (chosen && chosen[0]) {
-		snprintf(path, room, "%s", chosen);
-		return;
-	}
-	self[n > 0 ? n : 0] = '\0';
-	directory = dirname(self);
-	for (size_t i = 0; n > 0 && i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
-		snprintf(path, room, "%s/%sbroodd", directory, PLACES[i]);
-		if (access(path, X_OK) == 0)
-			return;
-	}
-	snprintf(path, room, "broodd");
+	memset(link, 0, sizeof(*link));
+	link->fd = link->broodd.pidfd = -1;
+	link->signals = signals;
+	msgpack_sbuffer_init(&link->out);
+	brood_scan_init(&link->scan, CLI_MESSAGE_MAX, BROOD_SCAN_DEPTH);
 }
 
-struct arguments {
-	char *argv[ARGS_MAX];
-	char texts[ARGS_MAX][256];
-	int count;
-};
-
-static void add(struct arguments *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct arguments *args, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(args->texts[args->count], sizeof(args->texts[0]), format, list);
-	va_end(list);
-	args->argv[args->count] = args->texts[args->count];
-	args->argv[++args->count] = NULL;
-}
-
-/* The user owns this supervisor, so its limits are what the user asks for, above the profile's defaults too. One worker is all it needs. */
-static void make_arguments(struct arguments *args, const struct cli_options *options)
-{
-	const char *profile = options->profile ? options->profile : "default";
-
-	add(args, "broodd");
-	add(args, "--stdio");
-	add(args, "--log-level");
-	add(args, "warning");
-	if (options->config) {
-		add(args, "--config");
-		args->argv[args->count] = (char *)(uintptr_t)options->config;
-		args->argv[++args->count] = NULL;
-	}
-	/* An unknown profile is for the supervisor to refuse, in its answer to the call. */
-	if (strlen(profile) > 64 || (strcmp(profile, "default") != 0 && !options->config))
-		return;
-	add(args, "-o");
-	add(args, "%s:parked=1", profile);
-	for (int i = 0; i < BROOD_LIMIT_COUNT; i++) {
-		if (!options->limit_given[i])
-			continue;
-		add(args, "-o");
-		add(args, "%s:%s=%.64s", profile, BROOD_LIMITS[i].key, options->limit_texts[i]);
-	}
-}
-
-static int spawn(struct cli_link *link, const char *path, char *const argv[], int child_in, int child_out)
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, defaults;
-	int error;
-
-	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, child_in, STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, child_out, STDOUT_FILENO);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	error = posix_spawnp(&link->child, path, &actions, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	if (error)
-		link->child = 0;
-	return error;
-}
-
-static int start_private(struct cli_link *link, const struct cli_options *options, char *error)
-{
-	char path[PATH_MAX + 32];
-	struct arguments args = {.count = 0};
-	int to[2] = {-1, -1}, from[2] = {-1, -1}, failed;
-
-	find_broodd(path, sizeof(path));
-	make_arguments(&args, options);
-	if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
-		failed = errno;
-	else
-		failed = spawn(link, path, args.argv, to[0], from[1]);
-	if (to[0] >= 0)
-		close(to[0]);
-	if (from[1] >= 0)
-		close(from[1]);
-	link->out_fd = to[1];
-	link->in_fd = from[0];
-	if (!failed)
-		return 0;
-	snprintf(error, CLI_ERROR_MAX, "cannot start the supervisor %.300s: %s; set BROOD_BROODD to its path, or give --socket", path,
-		 strerror(failed));
-	return -1;
-}
-
-static int connect_socket(struct cli_link *link, const char *path, char *error)
+static int connect_socket(struct cli_link *link, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	if (strlen(path) >= sizeof(address.sun_path)) {
-		snprintf(error, CLI_ERROR_MAX, "socket %.200s: a socket's path has at most 107 bytes", path);
-		return -1;
-	}
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	link->in_fd = link->out_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (link->in_fd < 0 || connect(link->in_fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		snprintf(error, CLI_ERROR_MAX, "cannot connect to %s: %s; is broodd running there, and may you use it?", path,
-			 strerror(errno));
-		return -1;
-	}
-	return 0;
-}
-
-int cli_link_open(struct cli_link *link, const struct cli_options *options, char error[CLI_ERROR_MAX])
-{
-	sigset_t ours;
-
-	memset(link, 0, sizeof(*link));
-	link->in_fd = link->out_fd = link->signal_fd = -1;
-	brood_scan_init(&link->scan, CLI_MESSAGE_MAX, BROOD_SCAN_DEPTH);
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ours, NULL);
-	link->signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (link->signal_fd < 0) {
-		snprintf(error, CLI_ERROR_MAX, "cannot watch for signals: %s", strerror(errno));
-		return -1;
-	}
-	return options->socket ? connect_socket(link, options->socket, error) : start_private(link, options, error);
-}
-
-int cli_link_send(struct cli_link *link, const void *data, size_t len)
-{
-	const uint8_t *at = data;
-
-	while (len > 0) {
-		ssize_t n = write(link->out_fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-static int reserve(struct cli_link *link)
-{
-	size_t room = link->room ? link->room * 2 : 64 * 1024;
-	uint8_t *grown;
-
-	if (link->len < link->room)
+	/* The options were checked for a path that fits. */
+	memcpy(address.sun_path, path, strnlen(path, sizeof(address.sun_path) - 1));
+	link->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (link->fd >= 0 && connect(link->fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return 0;
-	grown = realloc(link->data, room);
-	if (!grown)
+	if (errno == EINTR)
+		cli_complain("cancelled");
+	else
+		cli_complain("cannot connect to %s: %s; is broodd running there?", path, strerror(errno));
+	return -1;
+}
+
+int cli_link_open(struct cli_link *link, const struct cli_options *options)
+{
+	char error[CLI_BROODD_ERROR_MAX];
+
+	if (options->socket)
+		return connect_socket(link, options->socket);
+	link->fd = cli_broodd_start(&link->broodd, options, link->out.size, error);
+	link->is_private = link->fd >= 0;
+	if (link->fd < 0)
+		cli_complain("%s", error);
+	return link->fd < 0 ? -1 : 0;
+}
+
+/* --- traffic --- */
+
+static int make_room(struct cli_link *link)
+{
+	size_t room = link->in_room ? link->in_room * 2 : 2 * (size_t)READ_ROOM;
+	uint8_t *in;
+
+	if (link->in_start > 0) {
+		memmove(link->in, link->in + link->in_start, link->in_len - link->in_start);
+		link->in_len -= link->in_start;
+		link->in_start = 0;
+	}
+	if (link->in_room - link->in_len >= READ_ROOM)
+		return 0;
+	/* The scan refuses a message beyond CLI_MESSAGE_MAX, so this stays below four times that. */
+	in = realloc(link->in, room);
+	if (!in)
 		return -1;
-	link->data = grown;
-	link->room = room;
+	link->in = in;
+	link->in_room = room;
 	return 0;
 }
 
-/* Waits for bytes or a signal, and reads what there is. */
-static enum cli_event wait_for_more(struct cli_link *link)
+static int receive(struct cli_link *link)
 {
-	struct pollfd watched[2] = {{.fd = link->in_fd, .events = POLLIN}, {.fd = link->signal_fd, .events = POLLIN}};
-	struct signalfd_siginfo info;
 	ssize_t n;
 
-	if (poll(watched, 2, -1) < 0 && errno != EINTR)
-		return CLI_END;
-	if ((watched[1].revents & POLLIN) && read(link->signal_fd, &info, sizeof(info)) == sizeof(info))
-		return CLI_SIGNAL;
-	if (!watched[0].revents)
-		return CLI_MESSAGE;
-	if (reserve(link) < 0)
-		return CLI_BAD;
-	n = read(link->in_fd, link->data + link->len, link->room - link->len);
-	if (n <= 0 && !(n < 0 && errno == EINTR))
-		return CLI_END;
-	link->len += n > 0 ? (size_t)n : 0;
-	return CLI_MESSAGE;
+	if (link->in_room - link->in_len < READ_ROOM && make_room(link) < 0)
+		return -1;
+	n = recv(link->fd, link->in + link->in_len, READ_ROOM, MSG_DONTWAIT);
+	if (n > 0)
+		link->in_len += (size_t)n;
+	/* A reset is how a socket says that the other side closed it without having read all. */
+	else if (n == 0 || errno == ECONNRESET)
+		link->eof = true;
+	else if (errno != EAGAIN && errno != EINTR)
+		return -1;
+	return 0;
 }
 
-enum cli_event cli_link_next(struct cli_link *link, const uint8_t **message, size_t *len)
+/* A side that takes no more bytes may still have something to say, so that is no failure: what it says comes first. */
+static void transmit(struct cli_link *link)
 {
-	size_t end;
+	ssize_t n =
+		send(link->fd, link->out.data + link->sent, link->out.size - link->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	link->len -= link->taken;
-	if (link->taken > 0)
-		memmove(link->data, link->data + link->taken, link->len);
-	link->taken = 0;
+	if (n > 0)
+		link->sent += (size_t)n;
+	else if (errno != EAGAIN && errno != EINTR)
+		link->sent = link->out.size;
+}
+
+/* Whether a whole message lies in the buffer: CLI_EV_MESSAGE, CLI_EV_GARBAGE, or CLI_EV_TIMEOUT for "not yet". */
+static enum cli_event look(struct cli_link *link, struct brood_slice *message)
+{
+	const uint8_t *start = link->in + link->in_start;
+	size_t len = link->in_len - link->in_start, end;
+	int result = len > 0 ? brood_scan_feed(&link->scan, start, len, &end) : 0;
+
+	if (result == 0)
+		return CLI_EV_TIMEOUT;
+	if (result < 0)
+		return CLI_EV_GARBAGE;
+	link->message_len = end;
+	*message = (struct brood_slice){start, end};
+	return CLI_EV_MESSAGE;
+}
+
+static void pass_message(struct cli_link *link)
+{
+	if (link->message_len == 0)
+		return;
+	link->in_start += link->message_len;
+	link->message_len = 0;
+	brood_scan_init(&link->scan, CLI_MESSAGE_MAX, BROOD_SCAN_DEPTH);
+}
+
+int64_t cli_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* One wait. CLI_EV_MESSAGE stands for "something came or went, look again". */
+static enum cli_event wait_once(struct cli_link *link, int most_ms)
+{
+	short out = link->sent < link->out.size ? POLLOUT : 0;
+	struct pollfd fds[2] = {{.fd = link->fd, .events = (short)(POLLIN | out)},
+				{.fd = link->signals, .events = POLLIN}};
+	int n = poll(fds, 2, most_ms);
+
+	if (n < 0 && errno != EINTR)
+		return CLI_EV_FAILED;
+	if (n < 0)
+		return CLI_EV_MESSAGE;
+	if (n == 0)
+		return CLI_EV_TIMEOUT;
+	if (fds[1].revents) {
+		cli_signals_drain(link->signals);
+		return CLI_EV_SIGNAL;
+	}
+	if (fds[0].revents & POLLOUT)
+		transmit(link);
+	if (fds[0].revents & ~POLLOUT && receive(link) < 0)
+		return CLI_EV_FAILED;
+	return CLI_EV_MESSAGE;
+}
+
+static int wait_ms(int64_t deadline_ms)
+{
+	int64_t left = deadline_ms - cli_now_ms();
+
+	if (deadline_ms < 0)
+		return -1;
+	return left < 0 ? 0 : left < INT_MAX ? (int)left : INT_MAX;
+}
+
+enum cli_event cli_link_next(struct cli_link *link, int64_t deadline_ms, struct brood_slice *message)
+{
+	pass_message(link);
 	for (;;) {
-		int got = brood_scan_feed(&link->scan, link->data, link->len, &end);
-		enum cli_event event;
+		enum cli_event event = look(link, message);
 
-		if (got < 0)
-			return CLI_BAD;
-		if (got == 1) {
-			brood_scan_init(&link->scan, CLI_MESSAGE_MAX, BROOD_SCAN_DEPTH);
-			*message = link->data;
-			*len = link->taken = end;
-			return CLI_MESSAGE;
-		}
-		event = wait_for_more(link);
-		if (event != CLI_MESSAGE)
+		if (event != CLI_EV_TIMEOUT)
+			return event;
+		if (link->eof)
+			return link->in_len > link->in_start ? CLI_EV_CUT_SHORT : CLI_EV_CLOSED;
+		event = wait_once(link, wait_ms(deadline_ms));
+		if (event != CLI_EV_MESSAGE)
 			return event;
 	}
 }
 
-static void end_child(struct cli_link *link)
-{
-	int pidfd = (int)syscall(SYS_pidfd_open, link->child, 0), status = 0;
-	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-
-	if (pidfd >= 0) {
-		if (poll(&ended, 1, ENDING_MS) == 0)
-			kill(link->child, SIGKILL);
-		close(pidfd);
-	}
-	while (waitpid(link->child, &status, 0) < 0 && errno == EINTR)
-		;
-	link->child_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	link->child = 0;
-}
+/* --- the end --- */
 
 void cli_link_close(struct cli_link *link)
 {
-	if (link->out_fd >= 0 && link->out_fd != link->in_fd)
-		close(link->out_fd);
-	if (link->in_fd >= 0)
-		close(link->in_fd);
-	link->in_fd = link->out_fd = -1;
-	if (link->child > 0)
-		end_child(link);
-	if (link->signal_fd >= 0)
-		close(link->signal_fd);
-	link->signal_fd = -1;
-	free(link->data);
-	link->data = NULL;
+	if (link->fd >= 0)
+		close(link->fd);
+	link->fd = -1;
+	cli_broodd_end(&link->broodd);
+}
+
+void cli_link_free(struct cli_link *link)
+{
+	if (!link)
+		return;
+	cli_link_close(link);
+	msgpack_sbuffer_destroy(&link->out);
+	free(link->in);
+	link->in = NULL;
 }

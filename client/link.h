@@ -1,46 +1,61 @@
-/* The connection to a supervisor: an existing one by its socket, or a private one that lives as long as this command. */
+/* The connection to a broodd: whole messages come in, bytes go out, signals are heard. */
 #ifndef BROOD_CLIENT_LINK_H
 #define BROOD_CLIENT_LINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <msgpack.h>
 
+#include "client/broodd.h"
 #include "client/options.h"
+#include "protocol/reader.h"
 #include "protocol/scan.h"
 
-/* Nothing that a server sends is longer: an answer is its value, repr and output at their ceilings. */
-#define CLI_MESSAGE_MAX (512 * BROOD_MIB)
+/* The largest answer that the limits' ceilings allow: value and repr, both outputs, and the rest. */
+#define CLI_MESSAGE_MAX (4 * 64 * BROOD_MIB + 8 * BROOD_MIB)
+
+enum cli_event {
+	CLI_EV_MESSAGE, /* *message is whole and well formed, until the next call */
+	CLI_EV_SIGNAL,	/* SIGINT or SIGTERM */
+	CLI_EV_TIMEOUT,
+	CLI_EV_CLOSED,	  /* by the other side, between two messages */
+	CLI_EV_CUT_SHORT, /* by the other side, inside a message */
+	CLI_EV_GARBAGE,	  /* no message can be found in what comes, or it is too large */
+	CLI_EV_FAILED,	  /* a system call, or out of memory; errno says why */
+};
 
 struct cli_link {
-	int in_fd, out_fd; /* the same for a socket */
-	pid_t child;	   /* of a private supervisor; 0: none */
-	int signal_fd;	   /* SIGINT and SIGTERM, which are blocked */
-	int child_status;  /* once it ended by itself: its exit status */
-	uint8_t *data;	   /* received, not yet taken */
-	size_t len, room;
-	size_t taken; /* bytes of the message that cli_link_next gave last */
+	int fd;	     /* owned; -1: closed */
+	int signals; /* of cli_signals_install */
+	struct cli_broodd broodd;
+	bool is_private; /* `broodd` is the other side */
+	bool eof;
+
+	msgpack_sbuffer out; /* what is to be sent; packers append to it */
+	size_t sent;	     /* of it */
+
+	uint8_t *in;
+	size_t in_start, in_len, in_room; /* start: of the current message; len: of all bytes, from `in` */
+	size_t message_len;		  /* of the message that was handed out */
 	struct brood_scan scan;
 };
 
-/* 0, or -1 with one line in `error`. `link` is to be closed in either case. */
-int cli_link_open(struct cli_link *link, const struct cli_options *options, char error[CLI_ERROR_MAX]);
+/* A link that is not open. */
+void cli_link_init(struct cli_link *link, int signals);
 
-/* Sends all of it, or fails with -1 and errno. */
-int cli_link_send(struct cli_link *link, const void *data, size_t len);
+/* Connects to options->socket, or starts a private broodd. Returns 0, or says why not and returns -1. */
+int cli_link_open(struct cli_link *link, const struct cli_options *options);
 
-enum cli_event {
-	CLI_MESSAGE, /* *message is whole and judged; it lasts until the next call */
-	CLI_SIGNAL,  /* SIGINT or SIGTERM came */
-	CLI_END,     /* the server closed the connection */
-	CLI_BAD,     /* the server sent what is no message */
-};
+/* The monotonic clock. */
+int64_t cli_now_ms(void);
 
-/* Waits for the next of them. */
-enum cli_event cli_link_next(struct cli_link *link, const uint8_t **message, size_t *len);
+/* Waits for the next thing to happen, and sends meanwhile. `deadline_ms` is a time of cli_now_ms; -1: there is none. */
+enum cli_event cli_link_next(struct cli_link *link, int64_t deadline_ms, struct brood_slice *message);
 
-/* Ends a private supervisor, and waits until it is gone. Safe on a link that was never opened. */
+/* Closes it and waits for a private broodd to end. What was to be sent and came in is kept until cli_link_free. */
 void cli_link_close(struct cli_link *link);
+
+void cli_link_free(struct cli_link *link);
 
 #endif

@@ -142,7 +142,8 @@ static int add_input(struct cli_options *options, const char *text)
 	if (!equals)
 		return cli_usage_error("run", "--input %s: allowed is NAME=JSON", text);
 	if (!name_ok(text, len))
-		return cli_usage_error("run", "--input %.*s: the name is not a Python identifier", (int)(len < 200 ? len : 200), text);
+		return cli_usage_error("run", "--input %.*s: the name is not a Python identifier",
+				       (int)(len < 200 ? len : 200), text);
 	/* What is compared is the name with its '='. */
 	if (name_taken(options, text, len))
 		return cli_usage_error("run", "--input %.*s is given twice", (int)len, text);
@@ -167,7 +168,8 @@ static int set_profile(struct cli_options *options, const char *text)
 	size_t len = strlen(text);
 
 	if (len == 0 || len > BROOD_NAME_MAX || !brood_utf8_valid((const uint8_t *)text, len))
-		return cli_usage_error("run", "--profile %.200s: allowed is a name of at most %d bytes", text, BROOD_NAME_MAX);
+		return cli_usage_error("run", "--profile %.200s: allowed is a name of at most %d bytes", text,
+				       BROOD_NAME_MAX);
 	options->profile = text;
 	return 0;
 }

@@ -23,15 +23,18 @@ SKIPPED = 77
 def copy_programs(to: Path) -> None:
     source = Path(os.environ["BROOD_BIN"])
     to.mkdir()
+    to.chmod(0o755)  # whatever the umask
     for name in ("brood", "broodd", "brood-zygote"):
         shutil.copy2(source / name, to / name)
         (to / name).chmod(0o755)
 
 
 def copy_tests(to: Path) -> None:
+    (to / "tests").mkdir()
+    (to / "tests").chmod(0o755)
     for name in ("support", "e2e"):
         shutil.copytree(ROOT / "tests" / name, to / "tests" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for path in to.rglob("*"):
+    for path in (to / "tests").rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 

@@ -240,7 +240,7 @@ class MemoryTest(SupervisorCase):
         code = """
 import threading
 barrier = threading.Barrier(33)
-threads = [threading.Thread(target=barrier.wait) for _ in range(32)]
+threads = [threading.Thread(target=barrier.wait, daemon=True) for _ in range(32)]
 for t in threads: t.start()
 barrier.wait()
 for t in threads: t.join()

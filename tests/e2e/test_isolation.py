@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import ntpath
 import os
 import random
 import tempfile
@@ -56,7 +58,7 @@ class BoundaryTest(SupervisorCase):
     def test_files_of_the_host(self) -> None:
         if "root" not in self.layers():
             skip("no root of its own here: mount namespaces are not to be had")
-        for path in ("/etc/passwd", "/etc", "/proc", "/proc/self", "/sys", "/home", "/root", "/tmp", "/var", "/dev/shm", "/dev/tty", "/bin/sh", "/usr/bin",
+        for path in ("/etc/passwd", "/etc/hostname", "/etc/ld.so.cache", "/proc", "/proc/self", "/sys", "/home", "/root", "/tmp", "/var", "/dev/shm", "/dev/tty", "/bin/sh", "/usr/bin",
                      "/run", self.supervisor.dir, __file__, "/old", "/new"):
             with self.subTest(path=path):
                 self.assertIs(self.value("import os; os.path.lexists(p)", inputs={"p": path}), False)
@@ -81,7 +83,9 @@ found
     def test_what_is_in_sight(self) -> None:
         if "root" not in self.layers():
             skip("no root of its own here: mount namespaces are not to be had")
-        self.assertLessEqual(set(self.value("import os; os.listdir('/')")), {"dev", "lib", "lib64", "usr"})
+        self.assertLessEqual(set(self.value("import os; os.listdir('/')")), {"dev", "etc", "lib", "lib64", "usr"})
+        # Debian's libraries (BLAS) are found through links there.
+        self.assertLessEqual(set(self.value("import os; os.listdir('/etc') if os.path.exists('/etc') else []")), {"alternatives"})
         self.assertEqual(set(self.value("import os; os.listdir('/dev')")), {"null", "zero", "random", "urandom"})
         self.assertEqual(self.value("import os; os.getcwd()"), "/")
 
@@ -250,6 +254,12 @@ STATE = []
                 self.assertTrue(keep.is_dir())
             self.assertTrue(keep.is_dir())
             self.assertIn("a warning of the preload", supervisor.last_log)
+
+    def test_standard_modules_know_their_files(self) -> None:
+        """Those that are frozen into the interpreter as well."""
+        with Supervisor() as supervisor, supervisor.connect() as client:
+            record = client.run("import os, codecs, inspect, ntpath\n[os.__file__, codecs.__file__, ntpath.__file__, 'def join' in inspect.getsource(os.path.join)]")
+            self.assertEqual(record.value, [os.__file__, codecs.__file__, ntpath.__file__, True], dict(record))
 
     def test_modules_that_are_not_preloaded(self) -> None:
         with Supervisor("[profile default]\npreload =\n") as supervisor, supervisor.connect() as client:
