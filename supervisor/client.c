@@ -158,14 +158,6 @@ bool sup_client_backlogged(const struct sup_client *client)
 	return evbuffer_get_length(client->backlog) > BROOD_BACKLOG_HIGH;
 }
 
-static void hold(struct sup_client *client, bool held)
-{
-	struct sup_client_lane *lane;
-
-	TAILQ_FOREACH(lane, &client->lanes, link)
-		lane->lane.held = held;
-}
-
 void sup_client_send_packed(struct sup_client *client)
 {
 	struct sup_buffer *packed = &client->server->packed;
@@ -193,10 +185,9 @@ void sup_client_send_packed(struct sup_client *client)
 		return;
 	}
 	event_add(client->ev_out, NULL);
-	if (sup_client_backlogged(client)) {
+	/* Its waiting calls are passed over from now on (profile.c). */
+	if (sup_client_backlogged(client))
 		event_del(client->ev_in);
-		hold(client, true);
-	}
 }
 
 /* It takes answers again: go on with all that was held back. */
@@ -207,7 +198,6 @@ static void release(struct sup_client *client)
 
 	if (!client->eof && !client->closing)
 		event_add(client->ev_in, NULL);
-	hold(client, false);
 	TAILQ_FOREACH(call, &client->calls, link) {
 		if (call->worker && call->stream)
 			sup_worker_resume_output(call->worker);
@@ -351,8 +341,7 @@ struct sup_lane *sup_client_lane(struct sup_client *client, struct sup_profile *
 	if (!lane)
 		return NULL;
 	lane->profile = profile;
-	sup_lane_init(&lane->lane, &profile->queue);
-	lane->lane.held = sup_client_backlogged(client);
+	sup_lane_init(&lane->lane, &profile->queue, client);
 	TAILQ_INSERT_TAIL(&client->lanes, lane, link);
 	return &lane->lane;
 }

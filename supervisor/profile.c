@@ -197,18 +197,13 @@ static void retire_surplus(struct sup_profile *profile)
 		sup_worker_discard(TAILQ_LAST(&profile->parked, sup_worker_list));
 }
 
-/* Lanes of clients that may not start anything now are passed over. */
+/* Lanes of clients that may not start anything now are passed over. Only clients that wait are looked at. */
 static void hold_lanes(struct sup_profile *profile)
 {
-	struct sup_client *client;
-	struct sup_client_lane *lane;
+	struct sup_lane *lane;
 
-	TAILQ_FOREACH(client, &profile->server->clients, link) {
-		TAILQ_FOREACH(lane, &client->lanes, link) {
-			if (lane->profile == profile)
-				lane->lane.held = !may_start(profile, client);
-		}
-	}
+	TAILQ_FOREACH(lane, &profile->queue.lanes, link)
+		lane->held = !may_start(profile, lane->owner);
 }
 
 static void serve_queue(struct sup_profile *profile)
@@ -272,15 +267,10 @@ static unsigned current_zygotes(const struct sup_profile *profile)
 static void refuse_queued(struct sup_profile *profile)
 {
 	struct sup_queue_item *item;
-	struct sup_client *client;
-	struct sup_client_lane *lane;
+	struct sup_lane *lane;
 
-	TAILQ_FOREACH(client, &profile->server->clients, link) {
-		TAILQ_FOREACH(lane, &client->lanes, link) {
-			if (lane->profile == profile)
-				lane->lane.held = false;
-		}
-	}
+	TAILQ_FOREACH(lane, &profile->queue.lanes, link)
+		lane->held = false;
 	while ((item = sup_queue_pop(&profile->queue)) != NULL) {
 		profile->server->counters.queued--;
 		sup_call_refuse(ITEM_CALL(item), SUP_RPC_UNAVAILABLE, profile->failure);
@@ -334,8 +324,11 @@ void sup_profile_on_zygote_end(struct sup_profile *profile, bool was_ready, bool
 	if (server->stopping)
 		return;
 	if (profile->removed) {
-		if (TAILQ_EMPTY(&profile->zygotes) && profile->queue.count == 0)
-			sup_profile_free(profile);
+		if (!TAILQ_EMPTY(&profile->zygotes))
+			return;
+		snprintf(profile->failure, sizeof(profile->failure), "profile '%s' was removed from the configuration", profile->name);
+		refuse_queued(profile);
+		sup_profile_free(profile);
 		return;
 	}
 	if (retiring)
@@ -354,7 +347,10 @@ void sup_profile_reload(struct sup_profile *profile, struct sup_config *owner, c
 		profile->removed = true;
 		sup_log(SUP_LOG_INFO, "profile %s is no longer configured; it ends with its calls", profile->name);
 		evtimer_del(profile->retry_timer);
-		sup_profile_wake(profile);
+		if (TAILQ_EMPTY(&profile->zygotes) && profile->queue.count == 0)
+			sup_profile_free(profile);
+		else
+			sup_profile_wake(profile);
 		return;
 	}
 	sup_config_free(profile->config_owner);

@@ -11,10 +11,11 @@ void sup_queue_init(struct sup_queue *queue)
 	queue->count = 0;
 }
 
-void sup_lane_init(struct sup_lane *lane, struct sup_queue *queue)
+void sup_lane_init(struct sup_lane *lane, struct sup_queue *queue, void *owner)
 {
 	TAILQ_INIT(&lane->items);
 	lane->queue = queue;
+	lane->owner = owner;
 	lane->held = false;
 }
 

@@ -22,7 +22,8 @@ struct sup_lane {
 	TAILQ_HEAD(, sup_queue_item) items;
 	TAILQ_ENTRY(sup_lane) link; /* in its queue, while it has items */
 	struct sup_queue *queue;
-	bool held; /* not served now, for example because the client does not read its answers */
+	void *owner; /* whose lane it is; the queue does not look at it */
+	bool held;   /* not served now, for example because the client does not read its answers */
 };
 
 struct sup_queue {
@@ -31,7 +32,7 @@ struct sup_queue {
 };
 
 void sup_queue_init(struct sup_queue *queue);
-void sup_lane_init(struct sup_lane *lane, struct sup_queue *queue);
+void sup_lane_init(struct sup_lane *lane, struct sup_queue *queue, void *owner);
 
 /* Last in its lane; a lane that was empty takes its turn after all others. The item must be in no queue. */
 void sup_queue_push(struct sup_lane *lane, struct sup_queue_item *item);

@@ -18,7 +18,7 @@ static int setup(void **state)
 	(void)state;
 	sup_queue_init(&queue);
 	for (int i = 0; i < 3; i++) {
-		sup_lane_init(&lanes[i], &queue);
+		sup_lane_init(&lanes[i], &queue, NULL);
 		for (int j = 0; j < ITEMS; j++)
 			items[i][j].lane = NULL;
 	}
