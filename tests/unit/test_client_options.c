@@ -35,7 +35,7 @@ static int parse_list(parser parse, const char *first, va_list list)
 	return parse(argc, argv, &options);
 }
 
-static int run(const char *first, ...)
+static int parse_run(const char *first, ...)
 {
 	va_list list;
 	int result;
@@ -46,7 +46,7 @@ static int run(const char *first, ...)
 	return result;
 }
 
-static int status(const char *first, ...)
+static int parse_status(const char *first, ...)
 {
 	va_list list;
 	int result;
@@ -56,6 +56,9 @@ static int status(const char *first, ...)
 	va_end(list);
 	return result;
 }
+
+#define RUN(...) parse_run(__VA_ARGS__, (const char *)NULL)
+#define STATUS(...) parse_status(__VA_ARGS__, (const char *)NULL)
 
 static int setup(void **state)
 {
@@ -76,28 +79,28 @@ static int teardown(void **state)
 static void test_code_or_file(void **state)
 {
 	(void)state;
-	assert_int_equal(run("run", "-c", "1+1", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1+1"), 0);
 	assert_string_equal(options.code, "1+1");
 	assert_null(options.file);
 	assert_null(options.socket);
-	assert_int_equal(run("run", "-c", "", NULL), 0);
+	assert_int_equal(RUN("run", "-c", ""), 0);
 	assert_string_equal(options.code, "");
-	assert_int_equal(run("run", "a.py", "--json", NULL), 0);
+	assert_int_equal(RUN("run", "a.py", "--json"), 0);
 	assert_string_equal(options.file, "a.py");
 	assert_true(options.json);
-	assert_int_equal(run("run", "-", NULL), 0);
+	assert_int_equal(RUN("run", "-"), 0);
 	assert_string_equal(options.file, "-");
-	assert_int_equal(run("run", "--", "-c", NULL), 0);
+	assert_int_equal(RUN("run", "--", "-c"), 0);
 	assert_string_equal(options.file, "-c");
-	assert_int_equal(run("run", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "a.py", "b.py", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "-c", "1", "a.py", NULL), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run"), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "a.py", "b.py"), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "a.py"), BROOD_EXIT_USAGE);
 }
 
 static void test_limits(void **state)
 {
 	(void)state;
-	assert_int_equal(run("run", "-c", "1", "--wall", "1500ms", "--memory=64m", "--output", "0", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--wall", "1500ms", "--memory=64m", "--output", "0"), 0);
 	assert_true(options.limit_given[BROOD_LIMIT_WALL]);
 	assert_int_equal(options.limits.v[BROOD_LIMIT_WALL], 1500);
 	assert_int_equal(options.limits.v[BROOD_LIMIT_MEMORY], 64 * BROOD_MIB);
@@ -105,7 +108,7 @@ static void test_limits(void **state)
 	assert_int_equal(options.limits.v[BROOD_LIMIT_OUTPUT], 0);
 	assert_false(options.limit_given[BROOD_LIMIT_CPU]);
 	assert_false(options.limit_given[BROOD_LIMIT_VALUE]);
-	assert_int_equal(run("run", "-c", "1", "--cpu", "1h", "--value", "1k", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--cpu", "1h", "--value", "1k"), 0);
 	assert_int_equal(options.limits.v[BROOD_LIMIT_CPU], 3600000);
 	assert_int_equal(options.limits.v[BROOD_LIMIT_VALUE], 1024);
 }
@@ -119,20 +122,20 @@ static void test_limits_out_of_range(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++)
-		assert_int_equal(run("run", "-c", "1", BAD[i][0], BAD[i][1], NULL), BROOD_EXIT_USAGE);
+		assert_int_equal(RUN("run", "-c", "1", BAD[i][0], BAD[i][1]), BROOD_EXIT_USAGE);
 }
 
 static void test_inputs(void **state)
 {
 	(void)state;
-	assert_int_equal(run("run", "-c", "1", "--input", "n=1", "--input", "n2={\"a\": \"=\"}", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--input", "n=1", "--input", "n2={\"a\": \"=\"}"), 0);
 	assert_int_equal(options.inputs_count, 2);
 	assert_int_equal(options.inputs.size, 11);
 	assert_memory_equal(options.inputs.data,
 			    "\xa1n\x01\xa2n2\x81\xa1"
 			    "a\xa1=",
-			    12);
-	assert_int_equal(run("run", "-c", "1", "--input", "h\xc3\xa9=null", NULL), 0);
+			    11);
+	assert_int_equal(RUN("run", "-c", "1", "--input", "h\xc3\xa9=null"), 0);
 }
 
 static void test_bad_inputs(void **state)
@@ -141,8 +144,8 @@ static void test_bad_inputs(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++)
-		assert_int_equal(run("run", "-c", "1", "--input", BAD[i], NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "-c", "1", "--input", "n=1", "--input", "n=1", NULL), BROOD_EXIT_USAGE);
+		assert_int_equal(RUN("run", "-c", "1", "--input", BAD[i]), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "--input", "n=1", "--input", "n=1"), BROOD_EXIT_USAGE);
 }
 
 static void test_server(void **state)
@@ -150,54 +153,54 @@ static void test_server(void **state)
 	static char path[200];
 
 	(void)state;
-	assert_int_equal(run("run", "-c", "1", "--socket", "/s", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--socket", "/s"), 0);
 	assert_string_equal(options.socket, "/s");
-	assert_int_equal(run("run", "-c", "1", "--socket", "/s", "--config", "c", NULL), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "--socket", "/s", "--config", "c"), BROOD_EXIT_USAGE);
 	setenv("BROOD_SOCKET", "/e", 1);
-	assert_int_equal(run("run", "-c", "1", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1"), 0);
 	assert_string_equal(options.socket, "/e");
-	assert_int_equal(run("run", "-c", "1", "--socket", "/s", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--socket", "/s"), 0);
 	assert_string_equal(options.socket, "/s");
 	/* A configuration asks for a private broodd, whatever the environment says. */
-	assert_int_equal(run("run", "-c", "1", "--config", "c", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--config", "c"), 0);
 	assert_null(options.socket);
 	assert_string_equal(options.config, "c");
 	setenv("BROOD_SOCKET", "", 1);
-	assert_int_equal(run("run", "-c", "1", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1"), 0);
 	assert_null(options.socket);
 	memset(path, 'p', sizeof(path) - 1);
-	assert_int_equal(run("run", "-c", "1", "--socket", path, NULL), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "--socket", path), BROOD_EXIT_USAGE);
 	path[107] = '\0';
-	assert_int_equal(run("run", "-c", "1", "--socket", path, NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--socket", path), 0);
 }
 
 static void test_other_options(void **state)
 {
 	(void)state;
-	assert_int_equal(run("run", "-c", "1", "--profile", "p", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--profile", "p"), 0);
 	assert_string_equal(options.profile, "p");
-	assert_int_equal(run("run", "-c", "1", "--profile", "", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "-c", "1", "--profile", "\xff", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "--help", NULL), 0);
+	assert_int_equal(RUN("run", "-c", "1", "--profile", ""), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "--profile", "\xff"), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "--help"), 0);
 	assert_true(options.help);
-	assert_int_equal(run("run", "-c", "1", "--nothing", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "-c", "1", "--json=1", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "-x", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "-c", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(run("run", "-c", "1", "--wall", NULL), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "--nothing"), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "--json=1"), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-x"), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c"), BROOD_EXIT_USAGE);
+	assert_int_equal(RUN("run", "-c", "1", "--wall"), BROOD_EXIT_USAGE);
 }
 
 static void test_status(void **state)
 {
 	(void)state;
-	assert_int_equal(status("status", "--socket", "/s", "--json", NULL), 0);
+	assert_int_equal(STATUS("status", "--socket", "/s", "--json"), 0);
 	assert_string_equal(options.socket, "/s");
 	assert_true(options.json);
-	assert_int_equal(status("status", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(status("status", "--socket", "/s", "more", NULL), BROOD_EXIT_USAGE);
-	assert_int_equal(status("status", "--wall", "5s", NULL), BROOD_EXIT_USAGE);
+	assert_int_equal(STATUS("status"), BROOD_EXIT_USAGE);
+	assert_int_equal(STATUS("status", "--socket", "/s", "more"), BROOD_EXIT_USAGE);
+	assert_int_equal(STATUS("status", "--wall", "5s"), BROOD_EXIT_USAGE);
 	setenv("BROOD_SOCKET", "/e", 1);
-	assert_int_equal(status("status", NULL), 0);
+	assert_int_equal(STATUS("status"), 0);
 	assert_string_equal(options.socket, "/e");
 }
 
