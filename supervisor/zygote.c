@@ -30,12 +30,6 @@
 #define WATCH_US 1000000
 #define DYING_MAX_US ((uint64_t)BROOD_PARK_TIMEOUT_MS * 1000)
 
-static void note_end(struct sup_zygote *zygote, const char *format, va_list args)
-{
-	if (zygote->message[0] == '\0')
-		vsnprintf(zygote->message, sizeof(zygote->message), format, args);
-}
-
 void sup_zygote_fail(struct sup_zygote *zygote, const char *format, ...)
 {
 	va_list args;
@@ -43,7 +37,8 @@ void sup_zygote_fail(struct sup_zygote *zygote, const char *format, ...)
 	if (zygote->state == BROOD_ZYGOTE_GONE)
 		return;
 	va_start(args, format);
-	note_end(zygote, format, args);
+	if (zygote->message[0] == '\0')
+		vsnprintf(zygote->message, sizeof(zygote->message), format, args);
 	va_end(args);
 	zygote->state = BROOD_ZYGOTE_GONE;
 	syscall(SYS_pidfd_send_signal, zygote->pidfd, SIGKILL, NULL, 0);
