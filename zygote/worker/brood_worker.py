@@ -7,6 +7,7 @@ and spoil all of this; then it spoils its own answer only.
 from __future__ import annotations
 
 import _brood
+import _thread
 import atexit
 import builtins
 import datetime
@@ -88,7 +89,8 @@ def set_streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> None:
 
 
 def flush_streams() -> None:
-    for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None), STDOUT, STDERR):
+    replaced = [getattr(sys, name, None) for name in ("stdout", "stderr")]
+    for stream in (STDOUT, STDERR, *replaced):
         try:
             stream.flush()
         except BaseException:
@@ -309,15 +311,23 @@ def outcome_of(error: BaseException, compiled: bool) -> str:
 
 
 def value_repr(value: Any) -> str:
+    try:
+        return str.__str__(repr(value))
+    except ValueError:
+        pass  # perhaps the limit on an int's digits, which is for the code, not for its answer
+    except BaseException as problem:
+        return failed_repr(value, problem)
     sys.set_int_max_str_digits(REPR_INT_DIGITS)
     try:
         return str.__str__(repr(value))
     except BaseException as problem:
-        if type(value) is int:
-            return hex(value)
-        return f"<repr of {type_name(type(value))} failed: {type_name(type(problem)).removeprefix('builtins.')}: {error_message(problem)}>"
+        return hex(value) if type(value) is int else failed_repr(value, problem)
     finally:
         sys.set_int_max_str_digits(INT_DIGITS)
+
+
+def failed_repr(value: Any, problem: BaseException) -> str:
+    return f"<repr of {type_name(type(value))} failed: {error_type(problem)}: {error_message(problem)}>"
 
 
 def describe_value(value: Any, most: int, cuts: list[Cut]) -> tuple[Optional[bytes], Optional[bytes]]:
@@ -381,11 +391,13 @@ def restore() -> None:
 def finish() -> None:
     """What Python does at the end of a script: waits for threads, then runs the exit handlers."""
     try:
-        threading._shutdown()
+        if _thread._count() or threading._threading_atexits:
+            threading._shutdown()
     except BaseException:
         pass
     try:
-        atexit._run_exitfuncs()
+        if atexit._ncallbacks():
+            atexit._run_exitfuncs()
     except BaseException:
         pass
     flush_streams()
