@@ -137,6 +137,7 @@ static bool part_of_complex(const json_t *part, double *out)
 	return true;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is that of the callbacks of pack_nested */
 static int pack_complex(msgpack_packer *pk, const json_t *value, unsigned depth, char *error)
 {
 	double parts[2] = {0, 0};

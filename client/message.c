@@ -14,6 +14,8 @@
 
 #define TEXT_MAX 4096
 
+static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
 static void say(const char *format, va_list args)
 {
 	char text[TEXT_MAX + 1] = "brood: ";

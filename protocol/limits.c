@@ -24,22 +24,23 @@ void brood_limits_preset(struct brood_limits *out)
 		out->v[i] = BROOD_LIMITS[i].preset;
 }
 
-/* Twelve digits before the point and six after it: then no product below can overflow or lose a unit. */
-#define WHOLE_DIGITS 12
+/* So much before the point, and six digits after it: then no product below can overflow or lose a unit. */
+#define WHOLE_MAX UINT64_C(1000000000000)
 #define FRACTION_DIGITS 6
+#define MILLION UINT64_C(1000000)
 
-/* A number with an optional fraction, in millionths. Returns what follows it, or NULL. */
+/* A number with an optional fraction, in millionths; at least WHOLE_MAX * MILLION when it is too large. Returns what follows it, or NULL. */
 static const char *parse_number(const char *text, uint64_t *millionths)
 {
-	uint64_t whole = 0, fraction = 0, weight = 1000000;
-	int digits = 0;
+	uint64_t whole = 0, fraction = 0, weight = MILLION;
+	const char *start = text;
+	int digits;
 
 	for (; *text >= '0' && *text <= '9'; text++) {
-		if (++digits > WHOLE_DIGITS)
-			return NULL;
-		whole = whole * 10 + (uint64_t)(*text - '0');
+		if (whole < WHOLE_MAX)
+			whole = whole * 10 + (uint64_t)(*text - '0');
 	}
-	if (digits == 0)
+	if (text == start)
 		return NULL;
 	if (*text == '.') {
 		digits = 0;
@@ -52,7 +53,7 @@ static const char *parse_number(const char *text, uint64_t *millionths)
 		if (digits == 0)
 			return NULL;
 	}
-	*millionths = whole * 1000000 + fraction;
+	*millionths = whole * MILLION + fraction;
 	return text;
 }
 
@@ -69,11 +70,11 @@ static int parse(const char *text, const struct suffix *suffixes, uint64_t *out)
 	if (!rest)
 		return BROOD_E_SYNTAX;
 	for (; suffixes->text; suffixes++) {
-		__uint128_t product = (__uint128_t)millionths * suffixes->factor / 1000000;
+		__uint128_t product = (__uint128_t)millionths * suffixes->factor / MILLION;
 
 		if (strcasecmp(rest, suffixes->text) != 0)
 			continue;
-		if (product > INT64_MAX)
+		if (millionths >= WHOLE_MAX * MILLION || product > INT64_MAX)
 			return BROOD_E_RANGE;
 		*out = (uint64_t)product;
 		return 0;

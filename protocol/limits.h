@@ -57,7 +57,7 @@ int brood_parse_size(const char *text, uint64_t *out);
 #define BROOD_SCAN_DEPTH (BROOD_NESTING_MAX + BROOD_ENVELOPE_DEPTH)
 
 /* On top of the memory limit, for address space only: thread stacks, allocator arenas and libraries reserve far more than they use. */
-#define BROOD_AS_RESERVE (256 * BROOD_MIB)
+#define BROOD_AS_RESERVE (128 * BROOD_MIB)
 
 /* One message from a client: default and ceiling of the setting `request`. */
 #define BROOD_REQUEST_PRESET (16 * BROOD_MIB)

@@ -1,7 +1,8 @@
 /*
  * The messages between supervisor, zygote and worker, and who may send which when. PROTOCOL.md, parts 4 and 5.
  *
- * Writers append to a msgpack_sbuffer that the caller owns (msgpack-c); they return 0 or BROOD_E_MEMORY. Parsers take
+ * Writers append to a msgpack_sbuffer that the caller owns (msgpack-c); they return 0, BROOD_E_MEMORY or BROOD_E_UTF8 (a
+ * text of the caller's is not UTF-8), and on failure append nothing. Parsers take
  * one whole packet or frame payload, judge every byte of it (scan and types, sizes, ranges), and leave *out untouched on failure.
  */
 #ifndef BROOD_PROTOCOL_MESSAGES_H
@@ -72,6 +73,7 @@ struct brood_start {
 	struct brood_limits limits; /* of the profile */
 };
 
+/* Also BROOD_E_TOO_LARGE: more than BROOD_CONTROL_MAX. */
 int brood_start_write(msgpack_sbuffer *to, const struct brood_start *start);
 int brood_start_parse(const uint8_t *packet, size_t len, struct brood_start *out);
 void brood_start_free(struct brood_start *start); /* what parse allocated; NULL and zeroed structs are fine */
@@ -149,7 +151,8 @@ enum brood_outcome { BROOD_OUT_OK, BROOD_OUT_ERROR, BROOD_OUT_MEMORY, BROOD_OUT_
 
 /*
  * RESULT, as the supervisor takes it: hostile. Slices are whole MessagePack values inside the payload (with their heads), ready to be
- * copied into the record; `value` nests at most BROOD_NESTING_MAX deep. An absent field is a nil slice.
+ * copied into the record; `value` nests at most BROOD_NESTING_MAX + 1 deep, the one being for the mark of a cut (ext 13, which is an array)
+ * in its innermost container. An absent field is a nil slice; an absent `truncated` has the length 0.
  * `limits` bounds value and repr (value_bytes); the error's texts are bounded by BROOD_ERROR_TEXT_MAX.
  */
 struct brood_result {

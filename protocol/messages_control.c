@@ -83,7 +83,7 @@ int brood_failed_write(msgpack_sbuffer *to, const struct brood_failed *failed)
 	mp_text(&pk, failed->step);
 	msgpack_pack_int(&pk, failed->error);
 	mp_text(&pk, failed->message);
-	return mp_written(to, before);
+	return brood_message_written(to, before);
 }
 
 int brood_failed_parse(const uint8_t *packet, size_t len, struct brood_failed *out)
@@ -113,7 +113,7 @@ int brood_fork_write(msgpack_sbuffer *to, uint64_t worker)
 
 	begin(&pk, to, 2, BROOD_C_FORK);
 	msgpack_pack_uint64(&pk, worker);
-	return mp_written(to, before);
+	return brood_message_written(to, before);
 }
 
 int brood_fork_parse(const uint8_t *packet, size_t len, uint64_t *worker)
@@ -133,7 +133,7 @@ static int write_pair(msgpack_sbuffer *to, enum brood_control type, uint64_t wor
 	begin(&pk, to, 3, type);
 	msgpack_pack_uint64(&pk, worker);
 	msgpack_pack_int32(&pk, number);
-	return mp_written(to, before);
+	return brood_message_written(to, before);
 }
 
 static int parse_pair(const uint8_t *packet, size_t len, enum brood_control type, uint64_t least, uint64_t *worker, int32_t *number)
@@ -186,7 +186,7 @@ int brood_exited_write(msgpack_sbuffer *to, const struct brood_exited *exited)
 	msgpack_pack_int(&pk, exited->code);
 	msgpack_pack_uint64(&pk, exited->cpu_us);
 	msgpack_pack_uint64(&pk, exited->max_rss_bytes);
-	return mp_written(to, before);
+	return brood_message_written(to, before);
 }
 
 int brood_exited_parse(const uint8_t *packet, size_t len, struct brood_exited *out)
@@ -236,7 +236,7 @@ int brood_ready_write(msgpack_sbuffer *to, const struct brood_ready *ready)
 	mp_key_u64(&pk, READY_NAMES[READY_BASE_DATA], ready->base_data_bytes);
 	mp_key_u64(&pk, READY_NAMES[READY_BASE_AS], ready->base_as_bytes);
 	mp_key_u64(&pk, READY_NAMES[READY_START], ready->start_us);
-	return mp_written(to, before);
+	return brood_message_written(to, before);
 }
 
 static int read_ready_field(struct brood_reader *r, enum ready_field field, struct brood_ready *ready)

@@ -64,6 +64,19 @@ int brood_message_strdup(struct brood_reader *r, char **to, size_t max)
 	return 0;
 }
 
+int brood_message_written(msgpack_sbuffer *to, size_t before)
+{
+	int result = BROOD_E_MEMORY;
+
+	if (to->size > before)
+		result = brood_scan_whole((const uint8_t *)to->data + before, to->size - before, BROOD_SCAN_DEPTH);
+	if (result == 0)
+		return 0;
+	to->size = before;
+	/* A caller's text is its own fault. Anything else that is spoilt was not appended whole. */
+	return result == BROOD_E_UTF8 ? result : BROOD_E_MEMORY;
+}
+
 void brood_message_pack_limits(msgpack_packer *pk, const struct brood_limits *limits)
 {
 	msgpack_pack_map(pk, BROOD_LIMIT_COUNT);

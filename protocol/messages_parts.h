@@ -1,4 +1,4 @@
-/* Helpers of messages_control.c and messages_worker.c. Theirs only. */
+/* Helpers of messages_control.c, messages_start.c and messages_worker.c. Theirs only. */
 #ifndef BROOD_PROTOCOL_MESSAGES_PARTS_H
 #define BROOD_PROTOCOL_MESSAGES_PARTS_H
 
@@ -56,12 +56,10 @@ int brood_message_strdup(struct brood_reader *r, char **to, size_t max);
 void brood_message_pack_limits(msgpack_packer *pk, const struct brood_limits *limits);
 int brood_message_limits(struct brood_reader *r, struct brood_limits *out);
 
-/* An sbuffer remembers no failed append: what a writer appended is judged by its growth. */
-static inline int mp_written(const msgpack_sbuffer *to, size_t before)
-{
-	return to->size > before && brood_scan_whole((const uint8_t *)to->data + before, to->size - before, BROOD_SCAN_DEPTH) == 0
-		       ? 0
-		       : BROOD_E_MEMORY;
-}
+/*
+ * The end of every writer. An sbuffer remembers no failed append, so what stands behind `before` is judged as its reader will judge it.
+ * On failure it is taken away again.
+ */
+int brood_message_written(msgpack_sbuffer *to, size_t before);
 
 #endif

@@ -75,7 +75,11 @@ int brood_start_write(msgpack_sbuffer *to, const struct brood_start *start)
 	mp_key_u64(&pk, NAMES[START_WORKERS_MAX], start->workers_max);
 	mp_text(&pk, NAMES[START_LIMITS]);
 	brood_message_pack_limits(&pk, &start->limits);
-	return to->size - before > BROOD_CONTROL_MAX ? BROOD_E_TOO_LARGE : mp_written(to, before);
+	if (to->size - before > BROOD_CONTROL_MAX) {
+		to->size = before;
+		return BROOD_E_TOO_LARGE;
+	}
+	return brood_message_written(to, before);
 }
 
 void brood_start_free(struct brood_start *start)

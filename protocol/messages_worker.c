@@ -54,12 +54,12 @@ int brood_parked_write(msgpack_sbuffer *to)
 	msgpack_packer_init(&pk, to, msgpack_sbuffer_write);
 	msgpack_pack_array(&pk, 1);
 	msgpack_pack_int(&pk, BROOD_W_PARKED);
-	return mp_written(to, before);
+	return brood_message_written(to, before);
 }
 
 int brood_run_write_head(msgpack_sbuffer *to, const struct brood_limits *limits)
 {
-	size_t before = to->size, numbers = 2;
+	size_t before = to->size, numbers = 2; /* the array's head and the type are a byte each */
 	msgpack_packer pk;
 
 	msgpack_packer_init(&pk, to, msgpack_sbuffer_write);
@@ -68,8 +68,10 @@ int brood_run_write_head(msgpack_sbuffer *to, const struct brood_limits *limits)
 	brood_message_pack_limits(&pk, limits);
 	/* The array still lacks its third value here: judge the limits alone. */
 	if (to->size < before + numbers ||
-	    brood_scan_whole((const uint8_t *)to->data + before + numbers, to->size - before - numbers, 1) < 0)
+	    brood_scan_whole((const uint8_t *)to->data + before + numbers, to->size - before - numbers, 1) < 0) {
+		to->size = before;
 		return BROOD_E_MEMORY;
+	}
 	return 0;
 }
 
@@ -108,9 +110,6 @@ static const char *const OUTCOME_NAMES[] = {"ok", "error", "memory", "denied"};
 
 static const uint8_t NIL[] = {0xc0};
 
-/* Room of a str's head above its bytes. */
-#define STR_HEAD 5
-
 static int take_value(struct brood_reader *r, size_t max, struct brood_slice *out)
 {
 	struct brood_slice value;
@@ -125,11 +124,17 @@ static int take_value(struct brood_reader *r, size_t max, struct brood_slice *ou
 
 static int take_text_or_nil(struct brood_reader *r, size_t max, struct brood_slice *out)
 {
-	enum brood_type type = brood_peek(r);
+	const uint8_t *start = r->pos;
+	struct brood_slice text;
 
-	if (type != BROOD_T_STR && type != BROOD_T_NIL)
-		return BROOD_E_TYPE;
-	return take_value(r, max + STR_HEAD, out);
+	if (brood_read_nil(r) < 0) {
+		if (brood_read_str(r, &text) < 0)
+			return BROOD_E_TYPE;
+		if (text.len > max)
+			return BROOD_E_TOO_LARGE;
+	}
+	*out = (struct brood_slice){start, (size_t)(r->pos - start)};
+	return 0;
 }
 
 static int take_line(struct brood_reader *r)

@@ -13,7 +13,7 @@
 void brood_reader_init(struct brood_reader *r, const uint8_t *data, size_t len)
 {
 	r->pos = data;
-	r->end = data + len;
+	r->end = len > 0 ? data + len : data; /* an empty slice may be NULL, to which nothing may be added */
 }
 
 /* The head that comes next, all of its payload being there too. */

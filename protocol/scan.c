@@ -36,6 +36,12 @@ static int enter(struct brood_scan *scan, uint64_t values, size_t limit, bool ex
 	return 0;
 }
 
+/* Something reaches beyond the innermost limit: that of the whole value, or of the extension that it lies in. */
+static int beyond(const struct brood_scan *scan)
+{
+	return scan->level[scan->top].limit == scan->max_bytes ? BROOD_E_TOO_LARGE : BROOD_E_MALFORMED;
+}
+
 /* Leaves every container that has all its values. 1 when the outermost value is whole. */
 static int leave_full(struct brood_scan *scan)
 {
@@ -53,6 +59,19 @@ static int leave_full(struct brood_scan *scan)
 	return 0;
 }
 
+/* Reads the head at pos: 1 when it is whole, 0 when more bytes are needed. */
+static int look(const struct brood_scan *scan, const uint8_t *data, size_t len, struct brood_head *head)
+{
+	size_t limit = scan->level[scan->top].limit;
+	int result;
+
+	if (scan->pos >= limit)
+		return beyond(scan);
+	result = scan->pos < len ? brood_head_read(data + scan->pos, len - scan->pos, head) : 0;
+	/* A head that is not whole at the limit would reach beyond it. To ask for more would let its sender wait for ever. */
+	return result == 0 && len >= limit ? beyond(scan) : result;
+}
+
 /* The head at pos is known and its own bytes are `head.size` long. */
 static int step(struct brood_scan *scan, const uint8_t *data, size_t len, const struct brood_head *head)
 {
@@ -62,10 +81,10 @@ static int step(struct brood_scan *scan, const uint8_t *data, size_t len, const 
 
 	/* Declared lengths are judged before their bytes come; each value of a container takes at least one byte. */
 	if (head->size > room || head->payload > room - head->size)
-		return limit == scan->max_bytes ? BROOD_E_TOO_LARGE : BROOD_E_MALFORMED;
+		return beyond(scan);
 	if (head->type == BROOD_T_ARRAY || head->type == BROOD_T_MAP) {
 		if (values > room - head->size)
-			return limit == scan->max_bytes ? BROOD_E_TOO_LARGE : BROOD_E_MALFORMED;
+			return beyond(scan);
 		scan->level[scan->top].left--;
 		scan->pos += head->size;
 		return enter(scan, values, limit, false);
@@ -94,16 +113,10 @@ int brood_scan_feed(struct brood_scan *scan, const uint8_t *data, size_t len, si
 			*end = scan->pos;
 			return 1;
 		}
-		if (result == 0) {
-			if (scan->pos >= scan->level[scan->top].limit)
-				result = scan->pos >= scan->max_bytes ? BROOD_E_TOO_LARGE : BROOD_E_MALFORMED;
-			else if (scan->pos >= len)
-				return 0;
-			else
-				result = brood_head_read(data + scan->pos, len - scan->pos, &head);
-		}
 		if (result == 0)
-			return 0; /* the head is not whole yet */
+			result = look(scan, data, len, &head);
+		if (result == 0)
+			return 0;
 		if (result > 0)
 			result = step(scan, data, len, &head);
 		if (result > 0)

@@ -77,6 +77,12 @@ static void override(struct options *options, const char *prefix, const char *va
 	options->overrides[options->overrides_count++] = text;
 }
 
+static void free_overrides(struct options *options)
+{
+	while (options->overrides_count > 0)
+		free(options->overrides[--options->overrides_count]);
+}
+
 static void print_limits(void)
 {
 	printf("%-24s %14s %14s %14s\n", "limit of a call", "default", "least", "most");
@@ -237,6 +243,8 @@ int main(int argc, char **argv)
 		fail(config_error);
 	if (options.check_config) {
 		puts("broodd: the configuration is good");
+		sup_config_free(server.config);
+		free_overrides(&options);
 		return 0;
 	}
 	if (options.stdio == (server.config->socket[0] != '\0'))
@@ -254,8 +262,7 @@ int main(int argc, char **argv)
 		use_stdio();
 	result = sup_server_run(&server, server.stdio && (is_regular(0) || is_regular(1)), error);
 	sup_config_free(server.config);
-	for (size_t i = 0; i < options.overrides_count; i++)
-		free(options.overrides[i]);
+	free_overrides(&options);
 	if (result < 0)
 		fail(error);
 	return 0;

@@ -18,6 +18,8 @@
 #include "supervisor/worker.h"
 #include "supervisor/zygote.h"
 
+#define REFILL_DELAY_US 2000
+
 #define ITEM_CALL(queue_item) ((struct sup_call *)((char *)(queue_item) - offsetof(struct sup_call, item)))
 
 static void on_retry(evutil_socket_t fd, short what, void *context)
@@ -156,8 +158,14 @@ void sup_profile_submit(struct sup_profile *profile, struct sup_call *call)
 		profile->pool_misses++;
 		wait_for_worker(profile, call);
 	}
-	/* Refilling is not this call's business: it begins once the event loop has nothing more urgent. */
-	sup_profile_wake(profile);
+	/*
+	 * Refilling is not this call's business: a fork now would compete with its worker for a core. It begins when the call ends (pump), or soon; at
+	 * once only when somebody has to wait for it.
+	 */
+	if (profile->queue.count == 0 && !TAILQ_EMPTY(&profile->parked))
+		sup_timer_set(profile->wake, REFILL_DELAY_US);
+	else
+		sup_profile_wake(profile);
 }
 
 static struct sup_zygote *least_loaded(struct sup_profile *profile)

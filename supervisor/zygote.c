@@ -170,6 +170,10 @@ static void on_watch(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
+	if (zygote->channel_closed) {
+		sup_zygote_fail(zygote, "the zygote of profile '%s' closed its channel and lived on", zygote->profile->name);
+		return;
+	}
 	if (zygote->state == BROOD_ZYGOTE_STARTING) {
 		sup_zygote_fail(zygote, "profile '%s': its zygote was not ready within %d s; is a module in `preload` very slow?",
 				zygote->profile->name, BROOD_START_TIMEOUT_MS / 1000);
@@ -221,7 +225,8 @@ static void on_exit_seen(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	event_del(zygote->ev_exit);
 	/* Its last words (FAILED, lines for the log) may be unread. */
-	sup_zygote_on_control(zygote->control_fd, EV_READ, zygote);
+	if (!zygote->channel_closed)
+		sup_zygote_on_control(zygote->control_fd, EV_READ, zygote);
 	on_log(zygote->log_fd, EV_READ, zygote);
 	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid != 0)
 		sup_zygote_fail(zygote, "the zygote of profile '%s' ended (%s %d)%s%.*s", zygote->profile->name,

@@ -16,6 +16,7 @@ struct sup_zygote {
 	enum brood_zygote_state state;
 	bool retiring; /* forks no more; ends with its last worker */
 	bool was_ready;
+	bool channel_closed; /* it is ending; how, its process will tell */
 	pid_t pid;
 	int pidfd, control_fd, log_fd;
 	struct event *ev_control, *ev_log, *ev_exit, *ev_watch, *ev_dead;

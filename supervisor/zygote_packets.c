@@ -186,7 +186,10 @@ void sup_zygote_on_control(evutil_socket_t ignored, short what, void *context)
 		if (got == 0)
 			return;
 		if (got < 0) {
-			sup_zygote_fail(zygote, "the zygote of profile '%s' closed its channel", zygote->profile->name);
+			/* The process's end tells more (exit status, signal); it is waited for, but not for long. */
+			event_del(zygote->ev_control);
+			zygote->channel_closed = true;
+			sup_timer_set(zygote->ev_watch, SUP_ZYGOTE_END_US);
 			return;
 		}
 		error = handle(zygote, packet, len, &fd);

@@ -4,6 +4,9 @@
 
 #include "supervisor/zygote.h"
 
+/* Between the end of a zygote's channel and the end of its process. */
+#define SUP_ZYGOTE_END_US 1000000
+
 /* The event handler of the channel: takes packets while there are any. */
 void sup_zygote_on_control(int fd, short what, void *context);
 

@@ -160,6 +160,36 @@ static int add_site_builtins(void)
 	return 0;
 }
 
+/*
+ * An explicit module path leaves sys._stdlib_dir unset, and with it the modules that are frozen into the library (os, codecs, io) know no
+ * source: no __file__, no source lines in tracebacks. This gives them what importlib would have.
+ */
+static const char NAME_SOURCES[] =
+	"import sys, _frozen_importlib\n"
+	"sys._stdlib_dir = stdlib\n"
+	"frozen = _frozen_importlib.FrozenImporter\n"
+	"for module in list(sys.modules.values()):\n"
+	"    spec = getattr(module, '__spec__', None)\n"
+	"    state = getattr(spec, 'loader_state', None)\n"
+	"    if spec is None or spec.loader is not frozen or getattr(state, 'filename', 0) is not None:\n"
+	"        continue\n"
+	"    is_package = spec.submodule_search_locations is not None\n"
+	"    filename, package = frozen._resolve_filename(state.origname, spec.name, is_package)\n"
+	"    if filename is not None:\n"
+	"        module.__file__ = state.filename = filename\n"
+	"        if package is not None:\n"
+	"            module.__path__.insert(0, package)\n";
+
+static int name_frozen_sources(void)
+{
+	PyObject *globals = Py_BuildValue("{s:s,s:O}", "stdlib", BROOD_PYTHON_STDLIB, "__builtins__", PyEval_GetBuiltins());
+	PyObject *result = globals ? PyRun_String(NAME_SOURCES, Py_file_input, globals, globals) : NULL;
+
+	Py_XDECREF(globals);
+	Py_XDECREF(result);
+	return result ? 0 : -1;
+}
+
 void zyg_python_error(char *to, size_t size)
 {
 	PyObject *type, *value, *traceback, *text = NULL;
@@ -197,7 +227,7 @@ int zyg_step_python(struct zyg *z)
 	/* "3.11.2 (main, …)": the library may be newer than the headers that we were built with. */
 	snprintf(z->python.version, sizeof(z->python.version), "%.*s", (int)strcspn(Py_GetVersion(), " "),
 		 Py_GetVersion());
-	if (add_site_builtins() < 0) {
+	if (name_frozen_sources() < 0 || add_site_builtins() < 0) {
 		zyg_python_error(error, sizeof(error));
 		return zyg_fail(z, 0, "cannot set up the builtins of Python %s: %s", PY_VERSION, error);
 	}

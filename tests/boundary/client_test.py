@@ -73,7 +73,8 @@ class Case(unittest.TestCase):
             except BaseException as trouble:  # pylint: disable=broad-except
                 self.trouble.append(trouble)
 
-        thread = threading.Thread(target=serve)
+        # Not waited for at the end, so that a command that does not start fails the test and does not hang it.
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         return listener, thread
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 USER = 65534
-TESTS = ["endings", "protocol", "hostile", "isolation", "pool", "lifecycle", "cli"]
+TESTS = ["endings", "limits", "protocol", "hostile", "isolation", "pool", "lifecycle", "cli"]
 SKIPPED = 77
 
 

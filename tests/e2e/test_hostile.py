@@ -11,7 +11,7 @@ import unittest
 import msgpack
 
 from tests.support import processes
-from tests.support.case import SupervisorCase
+from tests.support.case import SupervisorCase, needs_filter
 from tests.support.client import Record
 
 # A frame and the parts of a good answer, for the code of the workers.
@@ -224,6 +224,7 @@ n > 3
         self.assertIs(self.hostile(code, ("ok",)).value, True)
 
     def test_a_fork_bomb(self) -> None:
+        needs_filter()
         before = len(processes.descendants(self.supervisor.pid))
         self.hostile("""
 import ctypes

@@ -276,8 +276,14 @@ class ZygoteDeathTest(unittest.TestCase):
                     record = client.record(call)
                     self.assertEqual(record.status, "lost")
                     self.assertTrue(record.message)
-                self.assertEqual(client.run("1 + 1").value, 2)
+                processes.poll(lambda: self.recovered(client), "calls run again")
             self.assertEqual(client.status()["calls"]["open"], 0)
+
+    def recovered(self, client: Client) -> bool:
+        """Until the death of the second zygote is noticed too, a call may still be given to one of its workers."""
+        record = client.run("1 + 1")
+        self.assertIn(record.status, ("ok", "lost", "crashed"))
+        return record.status == "ok"
 
     def test_stopped_zygote(self) -> None:
         """It neither forks nor tells; calls in its workers end by their deadlines, and it is replaced or revived."""

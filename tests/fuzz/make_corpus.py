@@ -33,7 +33,15 @@ VALUES = {
     "long": ["x" * 300, b"y" * 300, list(range(40)), {str(i): i for i in range(20)}],
 }
 write("scan", {name: b"\x03\x40" + pack(value) for name, value in VALUES.items()})
-write("scan", {"giant": b"\x01\x10\xdb\xff\xff\xff\xff", "reserved": b"\x01\x10\x91\xc1", "depth": b"\x02\x03" + b"\x91" * 9})
+write("scan", {"giant": b"\x01\x10\xdb\xff\xff\xff\xff", "reserved": b"\x01\x10\x91\xc1", "depth": b"\x02\x03" + b"\x91" * 9,
+               "limit": b"\x80\x10\x92\xad" + b"a" * 13 + b"\xcd\x01\x02"})
+write("reader", {name: pack(value) + b"\x07" for name, value in VALUES.items()})
+write("reader", {
+    "numbers": b"\xcc\x80\xcd\x01\x00\xce\x01\x00\x00\x00\xd0\x80\xd1\x80\x00\xd2\x80\x00\x00\x00\xd3" + b"\x7f" * 8 + b"\xca\x3f\x80\x00\x00",
+    "extensions": b"\xd4\x01a\xd5\x02ab\xd6\x03abcd\xd7\xffabcdefgh\xd8\x05abcdefghijklmnop\xc7\x01\x06a\xc8\x00\x01\x07a\xc9\x00\x00\x00\x01\x08a",
+    "long-heads": b"\xd9\x01a\xda\x00\x01a\xdb\x00\x00\x00\x01a\xc5\x00\x01a\xc6\x00\x00\x00\x01a\xdc\x00\x01\xdd\x00\x00\x00\x01\xde\x00\x01\xdf\x00\x00\x00\x00",
+    "cut": b"\xdb\x00\x00\x00", "giant": b"\xdd\xff\xff\xff\xff\x01", "reserved": b"\x01\xc1", "none": b"",
+})
 
 START = {"profile": "p", "python": "", "preload": ["json"], "paths": ["/x"], "env": {"A": "b"}, "site_packages": True,
          "filter": True, "layers_given": 3, "uid": 1, "gid": 2, "workers_max": 4, "limits": LIMITS}

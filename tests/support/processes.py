@@ -28,7 +28,7 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
 
 
-def _stat(pid: int) -> list[str] | None:
+def stat_fields(pid: int) -> list[str] | None:
     """The fields of /proc/PID/stat after the name: state, ppid, …; None when the process is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -46,12 +46,12 @@ def name(pid: int) -> str:
 
 
 def state(pid: int) -> str | None:
-    fields = _stat(pid)
+    fields = stat_fields(pid)
     return fields[0] if fields else None
 
 
 def cpu_ticks(pid: int) -> int:
-    fields = _stat(pid)
+    fields = stat_fields(pid)
     assert fields, f"process {pid} is gone"
     return int(fields[11]) + int(fields[12])
 
@@ -60,7 +60,7 @@ def descendants(root: int) -> dict[int, str]:
     """Every process below `root`, zombies too: pid and name."""
     parents: dict[int, int] = {}
     for entry in os.listdir("/proc"):
-        fields = _stat(int(entry)) if entry.isdigit() else None
+        fields = stat_fields(int(entry)) if entry.isdigit() else None
         if fields:
             parents[int(entry)] = int(fields[1])
     found: dict[int, str] = {}
@@ -78,7 +78,7 @@ def zombies(root: int) -> dict[int, str]:
 def children(root: int) -> list[int]:
     found = []
     for entry in os.listdir("/proc"):
-        fields = _stat(int(entry)) if entry.isdigit() else None
+        fields = stat_fields(int(entry)) if entry.isdigit() else None
         if fields and int(fields[1]) == root:
             found.append(int(entry))
     return found

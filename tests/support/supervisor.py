@@ -130,7 +130,7 @@ class Supervisor:
         return [pid for pid in below if below[pid].startswith("brood-zygote") and self._is_zygote(pid, below)]
 
     def _is_zygote(self, pid: int, below: dict[int, str]) -> bool:
-        fields = processes._stat(pid)
+        fields = processes.stat_fields(pid)
         return bool(fields) and not below.get(int(fields[1]), "").startswith("brood-zygote")
 
     def signal(self, number: int) -> None:

@@ -313,9 +313,7 @@ static void test_depth(void **state)
 /* Bytes that no scan has judged make an error, not a crash. */
 static void test_unjudged_bytes(void **state)
 {
-	static const char *const BAD[] = {"\xc1", "\x92\x01", "\x81\xa1",
-					  "\xa5\x61\x62",
-					  "\xc7\x09\x01\x01"};
+	static const char *const BAD[] = {"\xc1", "\x92\x01", "\x81\xa1", "\xa5\x61\x62", "\xc7\x09\x01\x01"};
 	uint8_t deep[1000];
 	FILE *to = fopen("/dev/null", "w");
 

@@ -107,6 +107,73 @@ static void test_texts_bytes_and_extensions(void **state)
 	assert_int_equal(s.len, 3);
 }
 
+static void test_every_head_of_bytes_and_containers(void **state)
+{
+	static const struct {
+		const char *head;
+		size_t len;
+		enum brood_type type;
+		uint32_t count; /* of an array or map, else bytes of payload */
+		int ext_type;
+	} HEADS[] = {
+		{"\xa0", 1, BROOD_T_STR, 0, 0},		     {"\xbf", 1, BROOD_T_STR, 31, 0},
+		{"\xd9\xff", 2, BROOD_T_STR, 255, 0},	     {"\xda\x01\x00", 3, BROOD_T_STR, 256, 0},
+		{"\xdb\x00\x01\x00\x00", 5, BROOD_T_STR, 65536, 0}, {"\xc4\xff", 2, BROOD_T_BIN, 255, 0},
+		{"\xc5\x01\x00", 3, BROOD_T_BIN, 256, 0},	     {"\xc6\x00\x01\x00\x00", 5, BROOD_T_BIN, 65536, 0},
+		{"\xd4\x01", 2, BROOD_T_EXT, 1, 1},	     {"\xd5\x7f", 2, BROOD_T_EXT, 2, 127},
+		{"\xd6\xff", 2, BROOD_T_EXT, 4, -1},	     {"\xd7\x80", 2, BROOD_T_EXT, 8, -128},
+		{"\xd8\x00", 2, BROOD_T_EXT, 16, 0},	     {"\xc7\xff\x05", 3, BROOD_T_EXT, 255, 5},
+		{"\xc8\x01\x00\x05", 4, BROOD_T_EXT, 256, 5},   {"\xc9\x00\x01\x00\x00\xfe", 6, BROOD_T_EXT, 65536, -2},
+		{"\x9f", 1, BROOD_T_ARRAY, 15, 0},	     {"\xdc\xff\xff", 3, BROOD_T_ARRAY, 65535, 0},
+		{"\xdd\xff\xff\xff\xff", 5, BROOD_T_ARRAY, UINT32_MAX, 0}, {"\x8f", 1, BROOD_T_MAP, 15, 0},
+		{"\xde\xff\xff", 3, BROOD_T_MAP, 65535, 0},   {"\xdf\xff\xff\xff\xff", 5, BROOD_T_MAP, UINT32_MAX, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(HEADS) / sizeof(HEADS[0]); i++) {
+		bool container = HEADS[i].type == BROOD_T_ARRAY || HEADS[i].type == BROOD_T_MAP;
+		size_t payload = container ? 0 : HEADS[i].count, total = HEADS[i].len + payload;
+		uint8_t *bytes = calloc(1, total);
+
+		memcpy(bytes, HEADS[i].head, HEADS[i].len);
+		/* Every prefix of the head, and all but the payload's last byte, are refused; the whole is read. */
+		for (size_t len = 0; len <= total; len += len < HEADS[i].len || payload == 0 ? 1 : len < total - 1 ? total - 1 - len : 1) {
+			struct brood_slice s = {NULL, 0};
+			struct brood_reader r = over(bytes, len);
+			uint32_t count = payload ? HEADS[i].count : 0;
+			int type = 0, result = BROOD_E_TYPE;
+
+			if (HEADS[i].type == BROOD_T_STR)
+				result = brood_read_str(&r, &s);
+			else if (HEADS[i].type == BROOD_T_BIN)
+				result = brood_read_bin(&r, &s);
+			else if (HEADS[i].type == BROOD_T_EXT)
+				result = brood_read_ext(&r, &type, &s);
+			else if (HEADS[i].type == BROOD_T_ARRAY)
+				result = brood_read_array(&r, &count);
+			else
+				result = brood_read_map(&r, &count);
+			assert_int_equal(result, len == total ? 0 : BROOD_E_MALFORMED);
+			assert_ptr_equal(r.pos, bytes + (result == 0 ? total : 0));
+			assert_int_equal(s.len, result == 0 ? payload : 0);
+			assert_int_equal(type, result == 0 ? HEADS[i].ext_type : 0);
+			if (container)
+				assert_true(count == (result == 0 ? HEADS[i].count : 0));
+		}
+		free(bytes);
+	}
+}
+
+static void test_an_empty_slice_may_be_null(void **state)
+{
+	struct brood_reader r = over(NULL, 0);
+
+	(void)state;
+	assert_int_equal(brood_peek(&r), BROOD_T_END);
+	assert_int_equal(brood_read_nil(&r), BROOD_E_MALFORMED);
+	assert_int_equal(brood_read_any(&r, NULL), BROOD_E_MALFORMED);
+}
+
 static void test_a_wrong_type_moves_nothing(void **state)
 {
 	struct brood_reader r = over("\xc3", 1);
@@ -213,6 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_integers),
 		cmocka_unit_test(test_floats),
+		cmocka_unit_test(test_every_head_of_bytes_and_containers),
+		cmocka_unit_test(test_an_empty_slice_may_be_null),
 		cmocka_unit_test(test_texts_bytes_and_extensions),
 		cmocka_unit_test(test_a_wrong_type_moves_nothing),
 		cmocka_unit_test(test_any_passes_whole_values),

@@ -120,7 +120,7 @@ static void test_sizes_at_and_over_the_limit(void **state)
 	assert_int_equal(parse(), BROOD_E_TOO_LARGE);
 	again(state);
 	begin(1);
-	text("repr"), long_text(1024 + 6);
+	text("repr"), long_text(1024 + 1);
 	assert_int_equal(parse(), BROOD_E_TOO_LARGE);
 	again(state);
 	begin(1);

@@ -136,6 +136,25 @@ static void test_giant_lengths_are_refused_before_their_bytes_come(void **state)
 	assert_int_equal(feed_once("\xc1", 1, 100), BROOD_E_MALFORMED);
 }
 
+/* Nobody waits for bytes that would be refused anyway: what is not whole when max_bytes are there never fits. */
+static void test_a_full_buffer_is_never_told_to_wait(void **state)
+{
+	static const uint8_t FIRST[] = {0xcc, 0xcd, 0xce, 0xcf, 0xca, 0xcb, 0xd4, 0xd9, 0xda, 0xdb, 0xc4, 0xc7, 0xdc, 0xdd, 0xde, 0xdf, 0x91, 0xa1};
+	uint8_t bytes[9 + 8] = {0x98, 1, 1, 1, 1, 1, 1, 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(FIRST); i++) {
+		bytes[8] = FIRST[i];
+		assert_int_equal(feed_once(bytes, 8, 9), 0);
+		assert_int_equal(feed_once(bytes, 9, 9), BROOD_E_TOO_LARGE);
+		assert_int_equal(feed_once(bytes, sizeof(bytes), 9), BROOD_E_TOO_LARGE);
+	}
+	/* Likewise inside an extension. */
+	assert_int_equal(feed_once("\xd4\x03\xcd", 3, 100), BROOD_E_MALFORMED);
+	assert_int_equal(feed_once("\xd5\x03\x91\xd9", 4, 100), BROOD_E_MALFORMED);
+	assert_int_equal(feed_once("\xd5\x03\x91", 3, 100), 0);
+}
+
 static void test_nesting_at_and_beyond_the_limit(void **state)
 {
 	uint8_t *deep = malloc(100001);
@@ -246,6 +265,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_value_is_found_however_it_is_sliced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_every_truncation_wants_more, setup, teardown),
 		cmocka_unit_test(test_giant_lengths_are_refused_before_their_bytes_come),
+		cmocka_unit_test(test_a_full_buffer_is_never_told_to_wait),
 		cmocka_unit_test(test_nesting_at_and_beyond_the_limit),
 		cmocka_unit_test(test_a_nested_extension_is_exactly_one_value),
 		cmocka_unit_test_setup_teardown(test_str_must_be_utf8, setup, teardown),

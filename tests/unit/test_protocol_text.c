@@ -49,6 +49,14 @@ static void test_sizes(void **state)
 	for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++)
 		assert_true(brood_parse_size(BAD[i], &bytes) < 0);
 	assert_int_equal(brood_parse_size("999999999999g", &bytes), BROOD_E_RANGE);
+	/* Too large is too large however many digits it has; zeros in front add nothing. */
+	assert_int_equal(brood_parse_size("1000000000000", &bytes), BROOD_E_RANGE);
+	assert_int_equal(brood_parse_size("99999999999999999999999999999999999999999k", &bytes), BROOD_E_RANGE);
+	assert_int_equal(brood_parse_size("9999999999999x", &bytes), BROOD_E_SYNTAX);
+	assert_int_equal(brood_parse_size("00000000000000000064k", &bytes), 0);
+	assert_int_equal(bytes, 65536);
+	assert_int_equal(brood_parse_size("999999999999.999999k", &bytes), 0);
+	assert_true(bytes == 1023999999999999);
 }
 
 static void test_the_defaults_are_those_that_are_documented(void **state)

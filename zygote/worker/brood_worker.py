@@ -20,6 +20,7 @@ import io
 import linecache
 import os
 import pathlib
+import reprlib
 import sys
 import threading
 import traceback
@@ -42,6 +43,9 @@ REPR_INT_DIGITS = 100_000
 OPAQUE_REPR_MAX = 4096
 ERROR_TEXT_MAX = 64 * 1024
 ERROR_TYPE_MAX = 1024
+ABRIDGED = reprlib.Repr()
+ABRIDGED.maxlist = ABRIDGED.maxtuple = ABRIDGED.maxset = ABRIDGED.maxfrozenset = ABRIDGED.maxdeque = ABRIDGED.maxdict = 20
+ABRIDGED.maxstring = ABRIDGED.maxlong = ABRIDGED.maxother = 1000
 # Given back when memory runs out, so that saying so finds some. Untouched until then, so it costs address space only.
 reserve = [bytearray(4 * 1024 * 1024)]
 
@@ -298,9 +302,12 @@ def describe_error(error: BaseException, name: str, cuts: list[Cut]) -> ErrorRec
     )
 
 
-def outcome_of(error: BaseException, compiled: bool) -> str:
+def outcome_of(error: BaseException, compiling: bool) -> str:
     # The compiler says MemoryError for source that nests too deeply.
-    if isinstance(error, MemoryError) and compiled:
+    if isinstance(error, MemoryError) and not compiling:
+        return "memory"
+    # What mmap and the like say.
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return "memory"
     if isinstance(error, PermissionError) and error.errno == errno.EPERM:
         return "denied"
@@ -326,6 +333,16 @@ def value_repr(value: Any) -> str:
         sys.set_int_max_str_digits(INT_DIGITS)
 
 
+def abridged_repr(value: Any) -> str:
+    """Of a value that is too large to be sent: its whole repr could take more time and memory than the call has."""
+    if type(value) in (str, bytes, int):
+        return value_repr(value)  # takes no more than a few times what the value has
+    try:
+        return ABRIDGED.repr(value)
+    except BaseException as problem:
+        return failed_repr(value, problem)
+
+
 def failed_repr(value: Any, problem: BaseException) -> str:
     return f"<repr of {type_name(type(value))} failed: {error_type(problem)}: {error_message(problem)}>"
 
@@ -338,6 +355,7 @@ def describe_value(value: Any, most: int, cuts: list[Cut]) -> tuple[Optional[byt
         encoded = _brood.encode(value, most)
         if encoded is None:
             cuts.append(("value", 0, 0, f"its encoding is longer than {most} bytes"))
+            return None, cut_text(abridged_repr(value), most, "repr", cuts)
     except BaseException as problem:
         encoded = None
         cuts.append(("value", 0, 0, f"it could not be encoded: {type_name(type(problem))}"))
@@ -407,12 +425,13 @@ def execute(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> 
     cuts: list[Cut] = []
     error = code = value = None
     outcome = "ok"
-    compiled = False
+    compiling = False
     try:
         namespace = new_main(name, _brood.decode(inputs) if inputs else {})
         remember_source(source, name)
+        compiling = True
         codes, last = compile_source(source, name)
-        compiled = True
+        compiling = False
         for code_object in codes:
             exec(code_object, namespace)
         if last is not None:
@@ -425,7 +444,7 @@ def execute(source: str | bytes, name: str, inputs: bytes, value_bytes: int) -> 
         restore()
         if isinstance(problem, MemoryError):
             reserve.clear()
-        outcome = outcome_of(problem, compiled)
+        outcome = outcome_of(problem, compiling)
         error = describe_error(problem, name, cuts)
     restore()
     encoded, shown = describe_value(value, value_bytes, cuts)
