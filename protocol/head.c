@@ -13,28 +13,28 @@
 
 struct format {
 	enum brood_type type;
-	uint8_t number;	   /* bytes of a number, or of a length */
+	uint8_t number; /* bytes of a number, or of a length */
 	bool is_signed;
 	int8_t fixed_payload; /* of fixext; -1: the length says */
 };
 
 static const struct format FORMATS[32] = {
-	[0x00] = {BROOD_T_NIL, 0, false, 0},	 [0x01] = {BROOD_T_RESERVED, 0, false, 0},
-	[0x02] = {BROOD_T_BOOL, 0, false, 0},	 [0x03] = {BROOD_T_BOOL, 0, false, 0},
-	[0x04] = {BROOD_T_BIN, 1, false, -1},	 [0x05] = {BROOD_T_BIN, 2, false, -1},
-	[0x06] = {BROOD_T_BIN, 4, false, -1},	 [0x07] = {BROOD_T_EXT, 1, false, -1},
-	[0x08] = {BROOD_T_EXT, 2, false, -1},	 [0x09] = {BROOD_T_EXT, 4, false, -1},
-	[0x0a] = {BROOD_T_FLOAT, 4, false, 0},	 [0x0b] = {BROOD_T_FLOAT, 8, false, 0},
-	[0x0c] = {BROOD_T_UINT, 1, false, 0},	 [0x0d] = {BROOD_T_UINT, 2, false, 0},
-	[0x0e] = {BROOD_T_UINT, 4, false, 0},	 [0x0f] = {BROOD_T_UINT, 8, false, 0},
-	[0x10] = {BROOD_T_UINT, 1, true, 0},	 [0x11] = {BROOD_T_UINT, 2, true, 0},
-	[0x12] = {BROOD_T_UINT, 4, true, 0},	 [0x13] = {BROOD_T_UINT, 8, true, 0},
-	[0x14] = {BROOD_T_EXT, 0, false, 1},	 [0x15] = {BROOD_T_EXT, 0, false, 2},
-	[0x16] = {BROOD_T_EXT, 0, false, 4},	 [0x17] = {BROOD_T_EXT, 0, false, 8},
-	[0x18] = {BROOD_T_EXT, 0, false, 16},	 [0x19] = {BROOD_T_STR, 1, false, -1},
-	[0x1a] = {BROOD_T_STR, 2, false, -1},	 [0x1b] = {BROOD_T_STR, 4, false, -1},
-	[0x1c] = {BROOD_T_ARRAY, 2, false, 0},	 [0x1d] = {BROOD_T_ARRAY, 4, false, 0},
-	[0x1e] = {BROOD_T_MAP, 2, false, 0},	 [0x1f] = {BROOD_T_MAP, 4, false, 0},
+	[0x00] = {BROOD_T_NIL, 0, false, 0},   [0x01] = {BROOD_T_RESERVED, 0, false, 0},
+	[0x02] = {BROOD_T_BOOL, 0, false, 0},  [0x03] = {BROOD_T_BOOL, 0, false, 0},
+	[0x04] = {BROOD_T_BIN, 1, false, -1},  [0x05] = {BROOD_T_BIN, 2, false, -1},
+	[0x06] = {BROOD_T_BIN, 4, false, -1},  [0x07] = {BROOD_T_EXT, 1, false, -1},
+	[0x08] = {BROOD_T_EXT, 2, false, -1},  [0x09] = {BROOD_T_EXT, 4, false, -1},
+	[0x0a] = {BROOD_T_FLOAT, 4, false, 0}, [0x0b] = {BROOD_T_FLOAT, 8, false, 0},
+	[0x0c] = {BROOD_T_UINT, 1, false, 0},  [0x0d] = {BROOD_T_UINT, 2, false, 0},
+	[0x0e] = {BROOD_T_UINT, 4, false, 0},  [0x0f] = {BROOD_T_UINT, 8, false, 0},
+	[0x10] = {BROOD_T_UINT, 1, true, 0},   [0x11] = {BROOD_T_UINT, 2, true, 0},
+	[0x12] = {BROOD_T_UINT, 4, true, 0},   [0x13] = {BROOD_T_UINT, 8, true, 0},
+	[0x14] = {BROOD_T_EXT, 0, false, 1},   [0x15] = {BROOD_T_EXT, 0, false, 2},
+	[0x16] = {BROOD_T_EXT, 0, false, 4},   [0x17] = {BROOD_T_EXT, 0, false, 8},
+	[0x18] = {BROOD_T_EXT, 0, false, 16},  [0x19] = {BROOD_T_STR, 1, false, -1},
+	[0x1a] = {BROOD_T_STR, 2, false, -1},  [0x1b] = {BROOD_T_STR, 4, false, -1},
+	[0x1c] = {BROOD_T_ARRAY, 2, false, 0}, [0x1d] = {BROOD_T_ARRAY, 4, false, 0},
+	[0x1e] = {BROOD_T_MAP, 2, false, 0},   [0x1f] = {BROOD_T_MAP, 4, false, 0},
 };
 
 static uint64_t big_endian(const uint8_t *data, size_t len)

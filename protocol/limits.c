@@ -13,7 +13,8 @@
 const struct brood_limit_spec BROOD_LIMITS[BROOD_LIMIT_COUNT] = {
 	[BROOD_LIMIT_WALL] = {"wall_ms", "wall", BROOD_UNIT_MS, 1, 5000, 3600 * 1000},
 	[BROOD_LIMIT_CPU] = {"cpu_ms", "cpu", BROOD_UNIT_MS, 1, 5000, 3600 * 1000},
-	[BROOD_LIMIT_MEMORY] = {"memory_bytes", "memory", BROOD_UNIT_BYTES, 16 * BROOD_MIB, 512 * BROOD_MIB, 64 * BROOD_GIB},
+	[BROOD_LIMIT_MEMORY] = {"memory_bytes", "memory", BROOD_UNIT_BYTES, 16 * BROOD_MIB, 512 * BROOD_MIB,
+				64 * BROOD_GIB},
 	[BROOD_LIMIT_OUTPUT] = {"output_bytes", "output", BROOD_UNIT_BYTES, 0, 1 * BROOD_MIB, 64 * BROOD_MIB},
 	[BROOD_LIMIT_VALUE] = {"value_bytes", "value", BROOD_UNIT_BYTES, 1 * BROOD_KIB, 1 * BROOD_MIB, 64 * BROOD_MIB},
 };
@@ -84,17 +85,18 @@ static int parse(const char *text, const struct suffix *suffixes, uint64_t *out)
 
 int brood_parse_duration_ms(const char *text, uint64_t *out)
 {
-	static const struct suffix SUFFIXES[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {NULL, 0}};
+	static const struct suffix SUFFIXES[] = {{"", 1000},   {"ms", 1},      {"s", 1000},
+						 {"m", 60000}, {"h", 3600000}, {NULL, 0}};
 
 	return parse(text, SUFFIXES, out);
 }
 
 int brood_parse_size(const char *text, uint64_t *out)
 {
-	static const struct suffix SUFFIXES[] = {
-		{"", 1},	       {"b", 1},	      {"k", BROOD_KIB},	     {"kb", BROOD_KIB}, {"kib", BROOD_KIB},
-		{"m", BROOD_MIB},      {"mb", BROOD_MIB},     {"mib", BROOD_MIB},    {"g", BROOD_GIB},	{"gb", BROOD_GIB},
-		{"gib", BROOD_GIB},    {NULL, 0}};
+	static const struct suffix SUFFIXES[] = {{"", 1},	    {"b", 1},		{"k", BROOD_KIB},
+						 {"kb", BROOD_KIB}, {"kib", BROOD_KIB}, {"m", BROOD_MIB},
+						 {"mb", BROOD_MIB}, {"mib", BROOD_MIB}, {"g", BROOD_GIB},
+						 {"gb", BROOD_GIB}, {"gib", BROOD_GIB}, {NULL, 0}};
 
 	return parse(text, SUFFIXES, out);
 }

@@ -53,7 +53,8 @@ static void begin(msgpack_packer *pk, msgpack_sbuffer *to, size_t count, enum br
 	msgpack_pack_int(pk, type);
 }
 
-static int open_packet(struct brood_reader *r, const uint8_t *packet, size_t len, uint32_t count, enum brood_control type)
+static int open_packet(struct brood_reader *r, const uint8_t *packet, size_t len, uint32_t count,
+		       enum brood_control type)
 {
 	if (len > BROOD_CONTROL_MAX)
 		return BROOD_E_TOO_LARGE;
@@ -136,7 +137,8 @@ static int write_pair(msgpack_sbuffer *to, enum brood_control type, uint64_t wor
 	return brood_message_written(to, before);
 }
 
-static int parse_pair(const uint8_t *packet, size_t len, enum brood_control type, uint64_t least, uint64_t *worker, int32_t *number)
+static int parse_pair(const uint8_t *packet, size_t len, enum brood_control type, uint64_t least, uint64_t *worker,
+		      int32_t *number)
 {
 	struct brood_reader r;
 	uint64_t id, value = 0;
@@ -221,7 +223,8 @@ int brood_exited_parse(const uint8_t *packet, size_t len, struct brood_exited *o
 /* --- READY --- */
 
 enum ready_field { READY_LAYERS, READY_PYTHON, READY_BASE_DATA, READY_BASE_AS, READY_START, READY_FIELDS };
-static const char *const READY_NAMES[READY_FIELDS] = {"layers", "python", "base_data_bytes", "base_as_bytes", "start_us"};
+static const char *const READY_NAMES[READY_FIELDS] = {"layers", "python", "base_data_bytes", "base_as_bytes",
+						      "start_us"};
 
 int brood_ready_write(msgpack_sbuffer *to, const struct brood_ready *ready)
 {

@@ -26,8 +26,9 @@ enum start_field {
 	START_FIELDS,
 };
 
-static const char *const NAMES[START_FIELDS] = {"profile", "python",	   "preload", "paths", "env",	      "site_packages",
-						"filter",  "layers_given", "uid",     "gid",   "workers_max", "limits"};
+static const char *const NAMES[START_FIELDS] = {"profile", "python",	    "preload",	   "paths",
+						"env",	   "site_packages", "filter",	   "layers_given",
+						"uid",	   "gid",	    "workers_max", "limits"};
 
 static void pack_list(msgpack_packer *pk, const char *key, char *const *texts, size_t count)
 {
@@ -209,7 +210,8 @@ int brood_start_parse(const uint8_t *packet, size_t len, struct brood_start *out
 {
 	struct brood_start start = {0};
 	struct brood_reader r;
-	int result = len > BROOD_CONTROL_MAX ? BROOD_E_TOO_LARGE : mp_open(&r, packet, len, BROOD_MESSAGE_DEPTH, 2, BROOD_C_START);
+	int result = len > BROOD_CONTROL_MAX ? BROOD_E_TOO_LARGE
+					     : mp_open(&r, packet, len, BROOD_MESSAGE_DEPTH, 2, BROOD_C_START);
 
 	if (result == 0)
 		result = read_start(&r, &start);

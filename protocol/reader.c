@@ -178,7 +178,8 @@ int brood_read_map(struct brood_reader *r, uint32_t *count)
 int brood_read_any(struct brood_reader *r, struct brood_slice *out)
 {
 	struct brood_reader walk = *r;
-	uint64_t left = 1; /* values still to be passed; grows by at most 2^33 a head, over at most as many heads as bytes */
+	uint64_t left =
+		1; /* values still to be passed; grows by at most 2^33 a head, over at most as many heads as bytes */
 
 	while (left > 0) {
 		struct brood_head head;

@@ -34,9 +34,20 @@ static struct brood_start sample_start(void)
 {
 	static char *preload[] = {"json", "re"}, *paths[] = {"/srv/lib"};
 	static struct brood_env env[] = {{"TZ", "UTC"}};
-	struct brood_start start = {.profile = "p", .python = "", .preload = preload, .preload_count = 2, .paths = paths, .paths_count = 1,
-				    .env = env, .env_count = 1, .site_packages = true, .filter = true, .layers_given = 6, .uid = 5,
-				    .gid = 6, .workers_max = 9};
+	struct brood_start start = {.profile = "p",
+				    .python = "",
+				    .preload = preload,
+				    .preload_count = 2,
+				    .paths = paths,
+				    .paths_count = 1,
+				    .env = env,
+				    .env_count = 1,
+				    .site_packages = true,
+				    .filter = true,
+				    .layers_given = 6,
+				    .uid = 5,
+				    .gid = 6,
+				    .workers_max = 9};
 
 	brood_limits_preset(&start.limits);
 	return start;
@@ -91,9 +102,19 @@ static void test_start_out_of_range(void **state)
 
 static void test_the_small_ones_round_trip(void **state)
 {
-	struct brood_ready ready = {.layers = 3, .python = "3.11", .base_data_bytes = 1, .base_as_bytes = 2, .start_us = 3}, ready_got;
+	struct brood_ready ready = {.layers = 3,
+				    .python = "3.11",
+				    .base_data_bytes = 1,
+				    .base_as_bytes = 2,
+				    .start_us = 3},
+			   ready_got;
 	struct brood_failed failed = {.step = "import x", .error = 2, .message = "no"}, failed_got;
-	struct brood_exited exited = {.worker = UINT64_MAX, .signalled = true, .code = 11, .cpu_us = 5, .max_rss_bytes = 6}, exited_got;
+	struct brood_exited exited = {.worker = UINT64_MAX,
+				      .signalled = true,
+				      .code = 11,
+				      .cpu_us = 5,
+				      .max_rss_bytes = 6},
+			    exited_got;
 	uint64_t worker;
 	int32_t pid;
 	int error;
@@ -155,17 +176,28 @@ static void test_wrong_endings(void **state)
 		const char *packet;
 		size_t len;
 	} WRONG[] = {
-		{"\x96\x07\x01\xa4quit\x00\x00\x00", 11},     /* neither exit nor signal */
-		{"\x96\x07\x01\xa4" "exit\xcd\x01\x00\x00\x00", 13}, /* 256 is no exit status */
-		{"\x96\x07\x01\xa6signal\x41\x00\x00", 13},   /* 65 is no signal */
-		{"\x96\x07\xff\xa4" "exit\x00\x00\x00", 11},  /* a negative worker */
-		{"\x95\x07\x01\xa4" "exit\x00\x00", 10},      /* one too few */
-		{"\x96\x06\x01\xa4" "exit\x00\x00\x00", 11},  /* another type */
+		{"\x96\x07\x01\xa4quit\x00\x00\x00", 11}, /* neither exit nor signal */
+		{"\x96\x07\x01\xa4"
+		 "exit\xcd\x01\x00\x00\x00",
+		 13},					    /* 256 is no exit status */
+		{"\x96\x07\x01\xa6signal\x41\x00\x00", 13}, /* 65 is no signal */
+		{"\x96\x07\xff\xa4"
+		 "exit\x00\x00\x00",
+		 11}, /* a negative worker */
+		{"\x95\x07\x01\xa4"
+		 "exit\x00\x00",
+		 10}, /* one too few */
+		{"\x96\x06\x01\xa4"
+		 "exit\x00\x00\x00",
+		 11}, /* another type */
 	};
 	struct brood_exited exited;
 
 	(void)state;
-	assert_int_equal(brood_exited_parse((const uint8_t *)"\x96\x07\x01\xa4" "exit\x00\x00\x00", 11, &exited), 0);
+	assert_int_equal(brood_exited_parse((const uint8_t *)"\x96\x07\x01\xa4"
+							     "exit\x00\x00\x00",
+					    11, &exited),
+			 0);
 	for (size_t i = 0; i < sizeof(WRONG) / sizeof(WRONG[0]); i++)
 		assert_true(brood_exited_parse((const uint8_t *)WRONG[i].packet, WRONG[i].len, &exited) < 0);
 }
@@ -178,7 +210,8 @@ static void test_who_may_say_what_when(void **state)
 	for (int state_now = BROOD_ZYGOTE_BORN; state_now <= BROOD_ZYGOTE_GONE; state_now++) {
 		for (int type = BROOD_C_START; type <= BROOD_C_EXITED; type++) {
 			for (int sender = BROOD_PEER_SUPERVISOR; sender <= BROOD_PEER_ZYGOTE; sender++)
-				allowed += brood_control_allowed((enum brood_peer)sender, (enum brood_zygote_state)state_now,
+				allowed += brood_control_allowed((enum brood_peer)sender,
+								 (enum brood_zygote_state)state_now,
 								 (enum brood_control)type);
 		}
 	}

@@ -21,9 +21,10 @@ static const struct {
 	const char *bytes;
 	size_t len;
 } VALUES[] = {
-	{BROOD_T_NIL, "\xc0", 1},	   {BROOD_T_BOOL, "\xc3", 1},	     {BROOD_T_UINT, "\x05", 1}, {BROOD_T_NEGINT, "\xfb", 1},
-	{BROOD_T_FLOAT, "\xca\0\0\0\0", 5}, {BROOD_T_STR, "\xa1s", 2},	     {BROOD_T_BIN, "\xc4\x01z", 3}, {BROOD_T_ARRAY, "\x91\x01", 2},
-	{BROOD_T_MAP, "\x81\x01\x02", 3},  {BROOD_T_EXT, "\xd4\x03\x90", 3},
+	{BROOD_T_NIL, "\xc0", 1},	  {BROOD_T_BOOL, "\xc3", 1},	      {BROOD_T_UINT, "\x05", 1},
+	{BROOD_T_NEGINT, "\xfb", 1},	  {BROOD_T_FLOAT, "\xca\0\0\0\0", 5}, {BROOD_T_STR, "\xa1s", 2},
+	{BROOD_T_BIN, "\xc4\x01z", 3},	  {BROOD_T_ARRAY, "\x91\x01", 2},     {BROOD_T_MAP, "\x81\x01\x02", 3},
+	{BROOD_T_EXT, "\xd4\x03\x90", 3},
 };
 
 #define VALUE_COUNT (sizeof(VALUES) / sizeof(VALUES[0]))
@@ -128,7 +129,8 @@ static int parse_spoilt(const msgpack_sbuffer *good, parse_fn *parse, enum chang
 }
 
 /* `types[i]` is the set of types, as bits, that field i may have. `may_miss` says whether a field may be absent. */
-static void try_fields(const msgpack_sbuffer *good, parse_fn *parse, const unsigned *types, uint32_t count, unsigned may_miss)
+static void try_fields(const msgpack_sbuffer *good, parse_fn *parse, const unsigned *types, uint32_t count,
+		       unsigned may_miss)
 {
 	for (uint32_t at = 0; at < count; at++) {
 		assert_int_equal(parse_spoilt(good, parse, KEEP, at, 0), 0);
@@ -142,7 +144,8 @@ static void try_fields(const msgpack_sbuffer *good, parse_fn *parse, const unsig
 				continue;
 			result = parse_spoilt(good, parse, REPLACE, at, with);
 			/* A negative number is a number all the same. */
-			assert_true(result == BROOD_E_TYPE || (result == BROOD_E_RANGE && VALUES[with].type == BROOD_T_NEGINT));
+			assert_true(result == BROOD_E_TYPE ||
+				    (result == BROOD_E_RANGE && VALUES[with].type == BROOD_T_NEGINT));
 		}
 	}
 }
@@ -174,8 +177,15 @@ static void test_start(void **state)
 	static const unsigned TYPES[] = {STR, STR, ARRAY, ARRAY, MAP, BOOL, BOOL, UINT, UINT, UINT, UINT, MAP};
 	static char *preload[] = {"json"}, *paths[] = {"/srv/lib"};
 	static struct brood_env env[] = {{"TZ", "UTC"}};
-	struct brood_start start = {.profile = "p", .python = "/venv", .preload = preload, .preload_count = 1, .paths = paths,
-				    .paths_count = 1, .env = env, .env_count = 1, .workers_max = 9};
+	struct brood_start start = {.profile = "p",
+				    .python = "/venv",
+				    .preload = preload,
+				    .preload_count = 1,
+				    .paths = paths,
+				    .paths_count = 1,
+				    .env = env,
+				    .env_count = 1,
+				    .workers_max = 9};
 	msgpack_sbuffer good;
 
 	(void)state;
@@ -190,7 +200,8 @@ static void test_start(void **state)
 static void test_ready(void **state)
 {
 	static const unsigned TYPES[] = {UINT, STR, UINT, UINT, UINT};
-	struct brood_ready ready = {.layers = 3, .python = "3.11", .base_data_bytes = 1, .base_as_bytes = 2, .start_us = 3};
+	struct brood_ready ready = {
+		.layers = 3, .python = "3.11", .base_data_bytes = 1, .base_as_bytes = 2, .start_us = 3};
 	msgpack_sbuffer good;
 
 	(void)state;
@@ -211,7 +222,12 @@ static void test_limits_of_run(void **state)
 	brood_limits_preset(&limits);
 	msgpack_sbuffer_init(&good);
 	assert_int_equal(brood_run_write_head(&good, &limits), 0);
-	assert_int_equal(msgpack_sbuffer_write(&good, "\x81\xa4" "code\xa1" "1", 8), 0);
+	assert_int_equal(msgpack_sbuffer_write(&good,
+					       "\x81\xa4"
+					       "code\xa1"
+					       "1",
+					       8),
+			 0);
 	try_fields(&good, parse_run, TYPES, BROOD_LIMIT_COUNT, 0);
 	try_truncations(&good, parse_run);
 	msgpack_sbuffer_destroy(&good);
@@ -220,9 +236,13 @@ static void test_limits_of_run(void **state)
 static void test_result(void **state)
 {
 	static const unsigned TYPES[] = {ANY, STR | NIL, NIL, UINT | NEGINT | NIL, STR, ARRAY};
-	static const char packet[] = "\x92\x03\x86\xa5value\x93\x01\xd4\x03\x90\xc0\xa4repr\xa1r\xa5" "error\x84\xa4type\xa1T\xa7message\xa0"
-				     "\xa9traceback\xa0\xa4line\x01\xa9" "exit_code\x03\xa7outcome\xa5" "error\xa9truncated\x91\x84\xa4what\xa4"
-				     "repr\xaakept_bytes\x01\xa9" "cut_bytes\x02\xa6reason\xa0";
+	static const char packet[] = "\x92\x03\x86\xa5value\x93\x01\xd4\x03\x90\xc0\xa4repr\xa1r\xa5"
+				     "error\x84\xa4type\xa1T\xa7message\xa0"
+				     "\xa9traceback\xa0\xa4line\x01\xa9"
+				     "exit_code\x03\xa7outcome\xa5"
+				     "error\xa9truncated\x91\x84\xa4what\xa4"
+				     "repr\xaakept_bytes\x01\xa9"
+				     "cut_bytes\x02\xa6reason\xa0";
 	msgpack_sbuffer good;
 
 	(void)state;

@@ -82,9 +82,10 @@ static void test_floats(void **state)
 
 static void test_texts_bytes_and_extensions(void **state)
 {
-	struct brood_reader r = over("\xa2hi\xd9\x02yo\xda\x00\x01z\xdb\x00\x00\x00\x01w\xc4\x01\xff\xd4\x05q\xc7\x03\xfe"
-				     "abc",
-				     30);
+	struct brood_reader r =
+		over("\xa2hi\xd9\x02yo\xda\x00\x01z\xdb\x00\x00\x00\x01w\xc4\x01\xff\xd4\x05q\xc7\x03\xfe"
+		     "abc",
+		     30);
 	struct brood_slice s;
 	int type;
 
@@ -116,17 +117,28 @@ static void test_every_head_of_bytes_and_containers(void **state)
 		uint32_t count; /* of an array or map, else bytes of payload */
 		int ext_type;
 	} HEADS[] = {
-		{"\xa0", 1, BROOD_T_STR, 0, 0},		     {"\xbf", 1, BROOD_T_STR, 31, 0},
-		{"\xd9\xff", 2, BROOD_T_STR, 255, 0},	     {"\xda\x01\x00", 3, BROOD_T_STR, 256, 0},
-		{"\xdb\x00\x01\x00\x00", 5, BROOD_T_STR, 65536, 0}, {"\xc4\xff", 2, BROOD_T_BIN, 255, 0},
-		{"\xc5\x01\x00", 3, BROOD_T_BIN, 256, 0},	     {"\xc6\x00\x01\x00\x00", 5, BROOD_T_BIN, 65536, 0},
-		{"\xd4\x01", 2, BROOD_T_EXT, 1, 1},	     {"\xd5\x7f", 2, BROOD_T_EXT, 2, 127},
-		{"\xd6\xff", 2, BROOD_T_EXT, 4, -1},	     {"\xd7\x80", 2, BROOD_T_EXT, 8, -128},
-		{"\xd8\x00", 2, BROOD_T_EXT, 16, 0},	     {"\xc7\xff\x05", 3, BROOD_T_EXT, 255, 5},
-		{"\xc8\x01\x00\x05", 4, BROOD_T_EXT, 256, 5},   {"\xc9\x00\x01\x00\x00\xfe", 6, BROOD_T_EXT, 65536, -2},
-		{"\x9f", 1, BROOD_T_ARRAY, 15, 0},	     {"\xdc\xff\xff", 3, BROOD_T_ARRAY, 65535, 0},
-		{"\xdd\xff\xff\xff\xff", 5, BROOD_T_ARRAY, UINT32_MAX, 0}, {"\x8f", 1, BROOD_T_MAP, 15, 0},
-		{"\xde\xff\xff", 3, BROOD_T_MAP, 65535, 0},   {"\xdf\xff\xff\xff\xff", 5, BROOD_T_MAP, UINT32_MAX, 0},
+		{"\xa0", 1, BROOD_T_STR, 0, 0},
+		{"\xbf", 1, BROOD_T_STR, 31, 0},
+		{"\xd9\xff", 2, BROOD_T_STR, 255, 0},
+		{"\xda\x01\x00", 3, BROOD_T_STR, 256, 0},
+		{"\xdb\x00\x01\x00\x00", 5, BROOD_T_STR, 65536, 0},
+		{"\xc4\xff", 2, BROOD_T_BIN, 255, 0},
+		{"\xc5\x01\x00", 3, BROOD_T_BIN, 256, 0},
+		{"\xc6\x00\x01\x00\x00", 5, BROOD_T_BIN, 65536, 0},
+		{"\xd4\x01", 2, BROOD_T_EXT, 1, 1},
+		{"\xd5\x7f", 2, BROOD_T_EXT, 2, 127},
+		{"\xd6\xff", 2, BROOD_T_EXT, 4, -1},
+		{"\xd7\x80", 2, BROOD_T_EXT, 8, -128},
+		{"\xd8\x00", 2, BROOD_T_EXT, 16, 0},
+		{"\xc7\xff\x05", 3, BROOD_T_EXT, 255, 5},
+		{"\xc8\x01\x00\x05", 4, BROOD_T_EXT, 256, 5},
+		{"\xc9\x00\x01\x00\x00\xfe", 6, BROOD_T_EXT, 65536, -2},
+		{"\x9f", 1, BROOD_T_ARRAY, 15, 0},
+		{"\xdc\xff\xff", 3, BROOD_T_ARRAY, 65535, 0},
+		{"\xdd\xff\xff\xff\xff", 5, BROOD_T_ARRAY, UINT32_MAX, 0},
+		{"\x8f", 1, BROOD_T_MAP, 15, 0},
+		{"\xde\xff\xff", 3, BROOD_T_MAP, 65535, 0},
+		{"\xdf\xff\xff\xff\xff", 5, BROOD_T_MAP, UINT32_MAX, 0},
 	};
 
 	(void)state;
@@ -137,7 +149,9 @@ static void test_every_head_of_bytes_and_containers(void **state)
 
 		memcpy(bytes, HEADS[i].head, HEADS[i].len);
 		/* Every prefix of the head, and all but the payload's last byte, are refused; the whole is read. */
-		for (size_t len = 0; len <= total; len += len < HEADS[i].len || payload == 0 ? 1 : len < total - 1 ? total - 1 - len : 1) {
+		for (size_t len = 0; len <= total; len += len < HEADS[i].len || payload == 0 ? 1
+							  : len < total - 1		     ? total - 1 - len
+											     : 1) {
 			struct brood_slice s = {NULL, 0};
 			struct brood_reader r = over(bytes, len);
 			uint32_t count = payload ? HEADS[i].count : 0;

@@ -85,7 +85,8 @@ static void test_a_full_result(void **state)
 	pack_error("type", "message", "traceback", "line");
 	text("exit_code"), msgpack_pack_int(&pk, -3);
 	text("truncated"), msgpack_pack_array(&pk, 1), msgpack_pack_map(&pk, 4);
-	text("what"), text("repr"), text("kept_bytes"), msgpack_pack_int(&pk, 1), text("cut_bytes"), msgpack_pack_int(&pk, 2);
+	text("what"), text("repr"), text("kept_bytes"), msgpack_pack_int(&pk, 1), text("cut_bytes"),
+		msgpack_pack_int(&pk, 2);
 	text("reason"), text("long");
 	assert_int_equal(parse(), 0);
 	assert_int_equal(result.outcome, BROOD_OUT_OK);
@@ -124,7 +125,8 @@ static void test_sizes_at_and_over_the_limit(void **state)
 	assert_int_equal(parse(), BROOD_E_TOO_LARGE);
 	again(state);
 	begin(1);
-	text("error"), msgpack_pack_map(&pk, 4), text("type"), text("T"), text("message"), long_text(BROOD_ERROR_TEXT_MAX + 1);
+	text("error"), msgpack_pack_map(&pk, 4), text("type"), text("T"), text("message"),
+		long_text(BROOD_ERROR_TEXT_MAX + 1);
 	text("traceback"), text(""), text("line"), msgpack_pack_nil(&pk);
 	assert_int_equal(parse(), BROOD_E_TOO_LARGE);
 }
@@ -169,7 +171,8 @@ static void pack_spoilt(int what)
 		break;
 	case 7: /* a cut of what the worker cannot cut */
 		begin(1), text("truncated"), msgpack_pack_array(&pk, 1), msgpack_pack_map(&pk, 4);
-		text("what"), text("stdout"), text("kept_bytes"), msgpack_pack_int(&pk, 1), text("cut_bytes"), msgpack_pack_int(&pk, 1);
+		text("what"), text("stdout"), text("kept_bytes"), msgpack_pack_int(&pk, 1), text("cut_bytes"),
+			msgpack_pack_int(&pk, 1);
 		text("reason"), text("");
 		break;
 	case 8: /* no outcome */
@@ -183,7 +186,8 @@ static void pack_spoilt(int what)
 		begin(0), msgpack_pack_nil(&pk);
 		break;
 	case 11: /* a third element */
-		msgpack_pack_array(&pk, 3), msgpack_pack_int(&pk, BROOD_W_RESULT), msgpack_pack_map(&pk, 0), msgpack_pack_nil(&pk);
+		msgpack_pack_array(&pk, 3), msgpack_pack_int(&pk, BROOD_W_RESULT), msgpack_pack_map(&pk, 0),
+			msgpack_pack_nil(&pk);
 		break;
 	case 12: /* a key that is no text */
 		begin(1), msgpack_pack_int(&pk, 1), msgpack_pack_int(&pk, 1);
@@ -242,7 +246,8 @@ static void test_who_may_say_what_when(void **state)
 	for (int now = BROOD_WORKER_WARMING; now <= BROOD_WORKER_DONE; now++) {
 		for (int type = BROOD_W_PARKED; type <= BROOD_W_RESULT; type++) {
 			for (int worker = 0; worker <= 1; worker++)
-				allowed += brood_worker_frame_allowed(worker, (enum brood_worker_state)now, (enum brood_worker_frame)type);
+				allowed += brood_worker_frame_allowed(worker, (enum brood_worker_state)now,
+								      (enum brood_worker_frame)type);
 		}
 	}
 	assert_int_equal(allowed, 3);

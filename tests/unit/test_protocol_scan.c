@@ -113,7 +113,8 @@ static void test_every_truncation_wants_more(void **state)
 	(void)state;
 	msgpack_pack_map(&pk, 2);
 	msgpack_pack_str(&pk, 3), msgpack_pack_str_body(&pk, "abc", 3), msgpack_pack_double(&pk, 1);
-	msgpack_pack_ext(&pk, 3, BROOD_EXT_SET), msgpack_pack_ext_body(&pk, "\x92\x01\x02", 3), msgpack_pack_uint64(&pk, UINT64_MAX);
+	msgpack_pack_ext(&pk, 3, BROOD_EXT_SET), msgpack_pack_ext_body(&pk, "\x92\x01\x02", 3),
+		msgpack_pack_uint64(&pk, UINT64_MAX);
 	assert_int_equal(whole(buffer.data, buffer.size, 8), 0);
 	for (size_t len = 0; len < buffer.size; len++) {
 		assert_int_equal(feed_once(buffer.data, len, 1000), 0);
@@ -123,7 +124,7 @@ static void test_every_truncation_wants_more(void **state)
 
 static void test_giant_lengths_are_refused_before_their_bytes_come(void **state)
 {
-	static const char *const HEADS[] = {"\xdb\xff\xff\xff\xff", "\xc6\xff\xff\xff\xff", "\xdd\xff\xff\xff\xff",
+	static const char *const HEADS[] = {"\xdb\xff\xff\xff\xff", "\xc6\xff\xff\xff\xff",	"\xdd\xff\xff\xff\xff",
 					    "\xdf\xff\xff\xff\xff", "\xc9\xff\xff\xff\xff\x05", "\xdf\x80\x00\x00\x00"};
 
 	(void)state;
@@ -139,7 +140,8 @@ static void test_giant_lengths_are_refused_before_their_bytes_come(void **state)
 /* Nobody waits for bytes that would be refused anyway: what is not whole when max_bytes are there never fits. */
 static void test_a_full_buffer_is_never_told_to_wait(void **state)
 {
-	static const uint8_t FIRST[] = {0xcc, 0xcd, 0xce, 0xcf, 0xca, 0xcb, 0xd4, 0xd9, 0xda, 0xdb, 0xc4, 0xc7, 0xdc, 0xdd, 0xde, 0xdf, 0x91, 0xa1};
+	static const uint8_t FIRST[] = {0xcc, 0xcd, 0xce, 0xcf, 0xca, 0xcb, 0xd4, 0xd9, 0xda,
+					0xdb, 0xc4, 0xc7, 0xdc, 0xdd, 0xde, 0xdf, 0x91, 0xa1};
 	uint8_t bytes[9 + 8] = {0x98, 1, 1, 1, 1, 1, 1, 1};
 
 	(void)state;
@@ -202,11 +204,31 @@ static void test_str_must_be_utf8(void **state)
 	static const struct {
 		const char *text;
 		int valid;
-	} TEXTS[] = {{"", 1}, {"plain ascii of more than eight bytes", 1}, {"\xc2\x80", 1}, {"\xdf\xbf", 1}, {"\xe0\xa0\x80", 1},
-		     {"\xed\x9f\xbf", 1}, {"\xee\x80\x80", 1}, {"\xf0\x90\x80\x80", 1}, {"\xf4\x8f\xbf\xbf", 1}, {"\x80", 0},
-		     {"\xc0\x80", 0}, {"\xc1\xbf", 0}, {"\xe0\x9f\xbf", 0}, {"\xed\xa0\x80", 0}, {"\xed\xbf\xbf", 0}, {"\xf0\x8f\xbf\xbf", 0},
-		     {"\xf4\x90\x80\x80", 0}, {"\xf5\x80\x80\x80", 0}, {"\xff", 0}, {"\xc3", 0}, {"\xe2\x82", 0}, {"\xf0\x9f\x98", 0},
-		     {"12345678\xff", 0}, {"1234567\xc3\xa9", 1}, {"\xe2\x28\xa1", 0}};
+	} TEXTS[] = {{"", 1},
+		     {"plain ascii of more than eight bytes", 1},
+		     {"\xc2\x80", 1},
+		     {"\xdf\xbf", 1},
+		     {"\xe0\xa0\x80", 1},
+		     {"\xed\x9f\xbf", 1},
+		     {"\xee\x80\x80", 1},
+		     {"\xf0\x90\x80\x80", 1},
+		     {"\xf4\x8f\xbf\xbf", 1},
+		     {"\x80", 0},
+		     {"\xc0\x80", 0},
+		     {"\xc1\xbf", 0},
+		     {"\xe0\x9f\xbf", 0},
+		     {"\xed\xa0\x80", 0},
+		     {"\xed\xbf\xbf", 0},
+		     {"\xf0\x8f\xbf\xbf", 0},
+		     {"\xf4\x90\x80\x80", 0},
+		     {"\xf5\x80\x80\x80", 0},
+		     {"\xff", 0},
+		     {"\xc3", 0},
+		     {"\xe2\x82", 0},
+		     {"\xf0\x9f\x98", 0},
+		     {"12345678\xff", 0},
+		     {"1234567\xc3\xa9", 1},
+		     {"\xe2\x28\xa1", 0}};
 
 	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
 		size_t len = strlen(TEXTS[i].text);
