@@ -180,10 +180,20 @@ static const char NAME_SOURCES[] =
 	"        if package is not None:\n"
 	"            module.__path__.insert(0, package)\n";
 
-static int name_frozen_sources(void)
+/*
+ * What `random` and `threading` register to be run after every fork costs each worker some 150 page faults. They are imported with that switched off:
+ * the worker's side renews random's state itself, and threading has nothing to renew where a zygote has one thread, which is checked.
+ */
+static const char IMPORT_WITHOUT_HOOKS[] =
+	"import os\n"
+	"register, os.register_at_fork = os.register_at_fork, lambda **hooks: None\n"
+	"import random, threading\n"
+	"os.register_at_fork = register\n";
+
+static int run_snippet(const char *snippet)
 {
 	PyObject *globals = Py_BuildValue("{s:s,s:O}", "stdlib", BROOD_PYTHON_STDLIB, "__builtins__", PyEval_GetBuiltins());
-	PyObject *result = globals ? PyRun_String(NAME_SOURCES, Py_file_input, globals, globals) : NULL;
+	PyObject *result = globals ? PyRun_String(snippet, Py_file_input, globals, globals) : NULL;
 
 	Py_XDECREF(globals);
 	Py_XDECREF(result);
@@ -227,7 +237,7 @@ int zyg_step_python(struct zyg *z)
 	/* "3.11.2 (main, …)": the library may be newer than the headers that we were built with. */
 	snprintf(z->python.version, sizeof(z->python.version), "%.*s", (int)strcspn(Py_GetVersion(), " "),
 		 Py_GetVersion());
-	if (name_frozen_sources() < 0 || add_site_builtins() < 0) {
+	if (run_snippet(NAME_SOURCES) < 0 || run_snippet(IMPORT_WITHOUT_HOOKS) < 0 || add_site_builtins() < 0) {
 		zyg_python_error(error, sizeof(error));
 		return zyg_fail(z, 0, "cannot set up the builtins of Python %s: %s", PY_VERSION, error);
 	}

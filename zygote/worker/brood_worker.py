@@ -7,6 +7,7 @@ and spoil all of this; then it spoils its own answer only.
 from __future__ import annotations
 
 import _brood
+import _random
 import _thread
 import atexit
 import builtins
@@ -20,6 +21,7 @@ import io
 import linecache
 import os
 import pathlib
+import random
 import reprlib
 import sys
 import threading
@@ -473,19 +475,25 @@ f(2)
 """
 
 
-def reseed() -> None:
-    """Random state that a fork duplicates. `random` has seen to itself (os.register_at_fork)."""
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed()
+def settle() -> None:
+    """In the zygote, last: what every worker would have to do alike. What the preload printed goes out here."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+    atexit._clear()
+    sys.argv = [""]
+    set_streams(SINK, SINK)  # for the warm-up of workers
 
 
 def start_worker() -> None:
-    """In the child, before it parks: makes it its own. The warm-up that follows writes to nowhere."""
-    atexit._clear()
-    reseed()
-    sys.argv = [""]
-    set_streams(SINK, SINK)
+    """In the child, before it parks: renews the random state that a fork duplicates."""
+    _random.Random.seed(random._inst)
+    random._inst.gauss_next = None
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
 
 
 def finish_warm_up() -> None:

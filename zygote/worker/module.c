@@ -151,7 +151,7 @@ static PyObject *private_globals(void)
 
 int wrk_prepare(void)
 {
-	PyObject *code, *globals, *result = NULL, *modules = PyImport_GetModuleDict(), *warm_up;
+	PyObject *code, *globals, *result = NULL, *modules = PyImport_GetModuleDict(), *warm_up, *settle;
 	const char *warm_up_source;
 
 	if (wrk_encode_prepare() < 0)
@@ -171,6 +171,11 @@ int wrk_prepare(void)
 	warm_up_source = warm_up ? PyUnicode_AsUTF8(warm_up) : NULL;
 	if (!warm_up_source)
 		return -1;
+	settle = wrk_python_global("settle");
+	result = settle ? PyObject_CallNoArgs(settle) : NULL;
+	if (!result)
+		return -1;
+	Py_DECREF(result);
 	if (wrk_prepare_warm_up(warm_up_source) < 0) {
 		PyErr_NoMemory();
 		return -1;
