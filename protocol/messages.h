@@ -98,8 +98,9 @@ struct brood_failed {
 int brood_failed_write(msgpack_sbuffer *to, const struct brood_failed *failed);
 int brood_failed_parse(const uint8_t *packet, size_t len, struct brood_failed *out);
 
-int brood_fork_write(msgpack_sbuffer *to, uint64_t worker);
-int brood_fork_parse(const uint8_t *packet, size_t len, uint64_t *worker);
+/* `warm`: the worker is to warm up before it parks. Not when somebody waits for it: then the call itself does the work once. */
+int brood_fork_write(msgpack_sbuffer *to, uint64_t worker, bool warm);
+int brood_fork_parse(const uint8_t *packet, size_t len, uint64_t *worker, bool *warm);
 
 /* `pid` is the zygote's own view of it; the supervisor goes by the pidfd. */
 int brood_forked_write(msgpack_sbuffer *to, uint64_t worker, int32_t pid);

@@ -107,22 +107,36 @@ int brood_failed_parse(const uint8_t *packet, size_t len, struct brood_failed *o
 	return 0;
 }
 
-int brood_fork_write(msgpack_sbuffer *to, uint64_t worker)
+int brood_fork_write(msgpack_sbuffer *to, uint64_t worker, bool warm)
 {
 	size_t before = to->size;
 	msgpack_packer pk;
 
-	begin(&pk, to, 2, BROOD_C_FORK);
+	begin(&pk, to, 3, BROOD_C_FORK);
 	msgpack_pack_uint64(&pk, worker);
+	if (warm)
+		msgpack_pack_true(&pk);
+	else
+		msgpack_pack_false(&pk);
 	return brood_message_written(to, before);
 }
 
-int brood_fork_parse(const uint8_t *packet, size_t len, uint64_t *worker)
+int brood_fork_parse(const uint8_t *packet, size_t len, uint64_t *worker, bool *warm)
 {
 	struct brood_reader r;
-	int result = open_packet(&r, packet, len, 2, BROOD_C_FORK);
+	uint64_t id = 0;
+	bool warm_up = false;
+	int result = open_packet(&r, packet, len, 3, BROOD_C_FORK);
 
-	return result < 0 ? result : read_upto(&r, UINT64_MAX, worker);
+	if (result == 0)
+		result = read_upto(&r, UINT64_MAX, &id);
+	if (result == 0)
+		result = brood_read_bool(&r, &warm_up);
+	if (result < 0)
+		return result;
+	*worker = id;
+	*warm = warm_up;
+	return 0;
 }
 
 /* FORKED and FORK_FAILED: a worker and a number. */

@@ -17,10 +17,12 @@
 #include "supervisor/config_keys.h"
 #include "supervisor/log.h"
 
-/* Imported ahead in every profile that does not name its own list: what generated programs use most. */
-static const char DEFAULT_PRELOAD[] = "typing, re, math, cmath, json, random, collections, itertools, functools, dataclasses, "
-				      "datetime, string, time, enum, textwrap, io, copy, operator, heapq, bisect, "
-				      "statistics, decimal, fractions, hashlib, base64, struct, contextlib, abc, warnings";
+/*
+ * Imported ahead in every profile that does not name its own list: what generated programs use most. What is large and seldom needed
+ * (hashlib with its OpenSSL, decimal, statistics) would cost every fork, and is imported by the few that want it.
+ */
+static const char DEFAULT_PRELOAD[] = "typing, re, math, json, random, collections, itertools, functools, dataclasses, datetime, string, "
+				      "time, enum, textwrap, io, copy, operator, heapq, bisect, contextlib, abc, warnings";
 
 struct parse {
 	struct sup_config *config;

@@ -185,10 +185,12 @@ static void fork_wanted(struct sup_profile *profile)
 	struct sup_pool_rules rules = rules_of(profile);
 	unsigned wanted = sup_pool_forks_wanted(&profile->pool, &rules, profile->queue.count);
 
-	for (; wanted > 0; wanted--) {
+	for (unsigned i = 0; i < wanted; i++) {
+		/* As many as calls wait for, beyond those on their way, are to be there soon; the others are for later. */
+		bool warm = profile->pool.warming >= profile->queue.count;
 		struct sup_zygote *zygote = least_loaded(profile);
 
-		if (!zygote || sup_zygote_fork(zygote) < 0)
+		if (!zygote || sup_zygote_fork(zygote, warm) < 0)
 			return;
 		profile->forks++;
 	}

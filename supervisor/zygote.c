@@ -106,7 +106,7 @@ static void on_dead(evutil_socket_t fd, short what, void *context)
 
 /* --- forking --- */
 
-int sup_zygote_fork(struct sup_zygote *zygote)
+int sup_zygote_fork(struct sup_zygote *zygote, bool warm)
 {
 	int child_ends[BROOD_FORK_FDS], result = -1;
 	struct sup_worker *worker = sup_worker_new(zygote, child_ends);
@@ -118,7 +118,7 @@ int sup_zygote_fork(struct sup_zygote *zygote)
 		return -1;
 	}
 	msgpack_sbuffer_init(&packet);
-	if (brood_fork_write(&packet, worker->id) == 0)
+	if (brood_fork_write(&packet, worker->id, warm) == 0)
 		result = sup_zygote_send(zygote, &packet, child_ends, BROOD_FORK_FDS);
 	msgpack_sbuffer_destroy(&packet);
 	for (int i = 0; i < BROOD_FORK_FDS; i++)

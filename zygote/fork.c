@@ -44,7 +44,7 @@ static int place_descriptors(const int fds[BROOD_FORK_FDS])
 	return close_range(BROOD_WRK_FD_COUNT, ~0U, 0) < 0 ? -errno : 0;
 }
 
-_Noreturn static void become_worker(struct zyg *z, const int fds[BROOD_FORK_FDS])
+_Noreturn static void become_worker(struct zyg *z, const int fds[BROOD_FORK_FDS], bool warm)
 {
 	sigset_t none;
 
@@ -54,10 +54,10 @@ _Noreturn static void become_worker(struct zyg *z, const int fds[BROOD_FORK_FDS]
 	sigemptyset(&none);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
 		_exit(BROOD_EXIT_FAILED);
-	wrk_main(&z->setup);
+	wrk_main(&z->setup, warm);
 }
 
-pid_t zyg_fork(struct zyg *z, const int fds[BROOD_FORK_FDS])
+pid_t zyg_fork(struct zyg *z, const int fds[BROOD_FORK_FDS], bool warm)
 {
 	sigset_t all, before;
 	pid_t pid;
@@ -72,7 +72,7 @@ pid_t zyg_fork(struct zyg *z, const int fds[BROOD_FORK_FDS])
 	pid = fork();
 	error = errno;
 	if (pid == 0)
-		become_worker(z, fds);
+		become_worker(z, fds, warm);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	PyOS_AfterFork_Parent();
 	return pid < 0 ? -error : pid;

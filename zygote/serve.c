@@ -69,7 +69,7 @@ static void undo_fork(pid_t pid)
 }
 
 /* Forks and reports it. 0, or the negative errno for FORK_FAILED. The packet's descriptors are closed in either case. */
-static int fork_worker(struct zyg *z, uint64_t worker, struct zyg_packet *packet)
+static int fork_worker(struct zyg *z, uint64_t worker, bool warm, struct zyg_packet *packet)
 {
 	pid_t pid;
 	int pidfd;
@@ -82,7 +82,7 @@ static int fork_worker(struct zyg *z, uint64_t worker, struct zyg_packet *packet
 		zyg_packet_close(packet);
 		return zyg_table_full(&z->workers) ? -EAGAIN : -EEXIST;
 	}
-	pid = zyg_fork(z, packet->fds);
+	pid = zyg_fork(z, packet->fds, warm);
 	zyg_packet_close(packet);
 	if (pid < 0)
 		return pid;
@@ -110,16 +110,17 @@ static void on_packet(struct zyg *z, struct zyg_packet *packet)
 {
 	enum brood_control type;
 	uint64_t worker = 0;
+	bool warm = true;
 	int error = brood_control_type(packet->data, packet->len, &type);
 
 	if (error == 0 && !brood_control_allowed(BROOD_PEER_SUPERVISOR, BROOD_ZYGOTE_READY, type))
 		error = BROOD_E_STATE;
 	/* FORK is all that may come now. */
 	if (error == 0)
-		error = brood_fork_parse(packet->data, packet->len, &worker);
+		error = brood_fork_parse(packet->data, packet->len, &worker, &warm);
 	if (error < 0)
 		bad_packet(z, packet, brood_strerror(error));
-	error = fork_worker(z, worker, packet);
+	error = fork_worker(z, worker, warm, packet);
 	if (error < 0)
 		must_send(z, zyg_control_fork_failed(worker, -error));
 }

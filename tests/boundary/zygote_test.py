@@ -190,7 +190,7 @@ class Zygote:
         if worker is None:
             worker = self.next_id
             self.next_id += 1
-        self.send([FORK, worker], fds)
+        self.send([FORK, worker, True], fds)
         return self.receive()
 
     def fork(self) -> Worker:
@@ -544,13 +544,13 @@ class Hostile(Case):
         self.leaves(b"\xc1\xff\x00garbage")
 
     def test_truncated(self) -> None:
-        self.leaves(msgpack.packb([FORK, 7])[:-1])
+        self.leaves(msgpack.packb([FORK, 7, True])[:-1])
 
     def test_trailing(self) -> None:
-        self.leaves(msgpack.packb([FORK, 7]) + b"\x00")
+        self.leaves(msgpack.packb([FORK, 7, True]) + b"\x00")
 
     def test_oversized(self) -> None:
-        self.leaves(msgpack.packb([FORK, 7]) + bytes(65536))
+        self.leaves(msgpack.packb([FORK, 7, True]) + bytes(65536))
 
     def test_oversized_with_descriptors(self) -> None:
         with open(os.devnull, "rb") as null:
@@ -566,11 +566,11 @@ class Hostile(Case):
         self.leaves([99, 1])
 
     def test_wrong_types(self) -> None:
-        self.leaves([FORK, "seven"])
+        self.leaves([FORK, "seven", True])
 
     def test_fork_before_start(self) -> None:
         zygote = self.bear()
-        zygote.send([FORK, 1])
+        zygote.send([FORK, 1, True])
         answer, _ = zygote.receive()
         self.assertEqual(answer and answer[:2], [FAILED, "start"])
         self.assertEqual(zygote.end(), 1)

@@ -11,6 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct brood_exited exited;
 	uint64_t worker;
 	int32_t pid;
+	bool warm;
 	int error;
 
 	brood_control_type(data, size, &type);
@@ -18,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		brood_start_free(&start);
 	brood_ready_parse(data, size, &ready);
 	brood_failed_parse(data, size, &failed);
-	brood_fork_parse(data, size, &worker);
+	brood_fork_parse(data, size, &worker, &warm);
 	brood_forked_parse(data, size, &worker, &pid);
 	brood_fork_failed_parse(data, size, &worker, &error);
 	brood_exited_parse(data, size, &exited);

@@ -47,7 +47,7 @@ START = {"profile": "p", "python": "", "preload": ["json"], "paths": ["/x"], "en
          "filter": True, "layers_given": 3, "uid": 1, "gid": 2, "workers_max": 4, "limits": LIMITS}
 READY = {"layers": 5, "python": "3.11", "base_data_bytes": 1, "base_as_bytes": 2, "start_us": 3}
 write("control", {
-    "start": pack([1, START]), "ready": pack([2, READY]), "failed": pack([3, "import x", 2, "why"]), "fork": pack([4, 7]),
+    "start": pack([1, START]), "ready": pack([2, READY]), "failed": pack([3, "import x", 2, "why"]), "fork": pack([4, 7, True]),
     "forked": pack([5, 7, 99]), "fork-failed": pack([6, 7, 11]), "exited": pack([7, 7, "signal", 11, 5, 6]),
     "exited-0": pack([7, 7, "exit", 0, 5, 6]),
 })

@@ -117,6 +117,7 @@ static void test_the_small_ones_round_trip(void **state)
 			    exited_got;
 	uint64_t worker;
 	int32_t pid;
+	bool warm = false;
 	int error;
 
 	assert_int_equal(brood_ready_write(&buffer, &ready), 0);
@@ -132,9 +133,10 @@ static void test_the_small_ones_round_trip(void **state)
 	assert_int_equal(brood_exited_parse(bytes(), buffer.size, &exited_got), 0);
 	assert_true(exited_got.worker == UINT64_MAX && exited_got.signalled && exited_got.code == 11);
 	teardown(state), setup(state);
-	assert_int_equal(brood_fork_write(&buffer, 7), 0);
-	assert_int_equal(brood_fork_parse(bytes(), buffer.size, &worker), 0);
+	assert_int_equal(brood_fork_write(&buffer, 7, true), 0);
+	assert_int_equal(brood_fork_parse(bytes(), buffer.size, &worker, &warm), 0);
 	assert_int_equal(worker, 7);
+	assert_true(warm);
 	teardown(state), setup(state);
 	assert_int_equal(brood_forked_write(&buffer, 8, 99), 0);
 	assert_int_equal(brood_forked_parse(bytes(), buffer.size, &worker, &pid), 0);
@@ -228,7 +230,7 @@ static void test_types(void **state)
 	uint8_t *large = calloc(1, BROOD_CONTROL_MAX + 1);
 
 	(void)state;
-	assert_int_equal(brood_control_type((const uint8_t *)"\x92\x04\x01", 3, &type), 0);
+	assert_int_equal(brood_control_type((const uint8_t *)"\x93\x04\x01\xc3", 4, &type), 0);
 	assert_int_equal(type, BROOD_C_FORK);
 	assert_int_equal(brood_control_type((const uint8_t *)"\x92\x08\x01", 3, &type), BROOD_E_UNKNOWN);
 	assert_int_equal(brood_control_type((const uint8_t *)"\x92\x00\x01", 3, &type), BROOD_E_UNKNOWN);

@@ -269,13 +269,13 @@ static void test_a_failed_write_leaves_no_trace(void **state)
 	brood_limits_preset(&start.limits);
 	start.paths = paths;
 	msgpack_sbuffer_init(&buffer);
-	assert_int_equal(brood_fork_write(&buffer, 7), 0);
-	assert_int_equal(buffer.size, 3);
+	assert_int_equal(brood_fork_write(&buffer, 7, true), 0);
+	assert_int_equal(buffer.size, 4);
 	assert_int_equal(brood_failed_write(&buffer, &failed), BROOD_E_UTF8);
-	assert_int_equal(buffer.size, 3);
+	assert_int_equal(buffer.size, 4);
 	start.paths_count = BROOD_PATHS_MAX;
 	assert_int_equal(brood_start_write(&buffer, &start), BROOD_E_TOO_LARGE);
-	assert_int_equal(buffer.size, 3);
+	assert_int_equal(buffer.size, 4);
 	start.paths_count = 1;
 	path[0] = '\xc3';
 	assert_int_equal(brood_start_write(&buffer, &start), BROOD_E_UTF8);

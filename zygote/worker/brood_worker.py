@@ -11,24 +11,19 @@ import _random
 import _thread
 import atexit
 import builtins
-import datetime
-import decimal
 import enum
 import errno
-import fractions
-import importlib.util
 import io
 import linecache
 import os
-import pathlib
 import random
 import reprlib
 import sys
 import threading
 import traceback
 import types
-import uuid
-from ast import Expr, Expression, PyCF_ONLY_AST
+from _ast import Expr, Expression, PyCF_ONLY_AST
+from importlib._bootstrap_external import decode_source
 from typing import Any, Optional
 
 import __future__ as futures
@@ -113,6 +108,16 @@ def type_name(kind: type) -> str:
         return "unknown"
 
 
+def is_kind(kind: type, module: str, names: tuple[str, ...]) -> bool:
+    """Whether it is one of these types, or a subclass, of a module that only the code may have imported."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and any(issubclass(kind, getattr(loaded, name, Nothing)) for name in names)
+
+
+class Nothing:
+    """What no value is an instance of."""
+
+
 def encode_rare(value: Any) -> tuple[int, Any]:
     """The extension type of a value that the encoder does not know, and what goes into it."""
     kind = type(value)
@@ -121,17 +126,26 @@ def encode_rare(value: Any) -> tuple[int, Any]:
     if issubclass(kind, int):
         magnitude = int.__invert__(value) if int.__lt__(value, 0) else value
         return EXT_BIGINT, int.to_bytes(value, int.bit_length(magnitude) // 8 + 1, "big", signed=True)
+    if is_kind(kind, "datetime", ("date", "time", "timedelta")):
+        return encode_time(value, kind, sys.modules["datetime"])
+    if (
+        is_kind(kind, "decimal", ("Decimal",))
+        or is_kind(kind, "fractions", ("Fraction",))
+        or is_kind(kind, "uuid", ("UUID",))
+        or is_kind(kind, "pathlib", ("PurePath",))
+    ):
+        return EXT_TYPED, [type_name(kind), str(value)]
+    return encode_opaque(value, kind)
+
+
+def encode_time(value: Any, kind: type, datetime: Any) -> tuple[int, Any]:
     if issubclass(kind, datetime.datetime):
         return EXT_DATETIME, datetime.datetime.isoformat(value)
     if issubclass(kind, datetime.date):
         return EXT_DATE, datetime.date.isoformat(value)
     if issubclass(kind, datetime.time):
         return EXT_TIME, datetime.time.isoformat(value)
-    if kind is datetime.timedelta:
-        return EXT_TIMEDELTA, [value.days, value.seconds, value.microseconds]
-    if kind in (decimal.Decimal, fractions.Fraction, uuid.UUID) or issubclass(kind, pathlib.PurePath):
-        return EXT_TYPED, [type_name(kind), str(value)]
-    return encode_opaque(value, kind)
+    return EXT_TIMEDELTA, [value.days, value.seconds, value.microseconds]
 
 
 def encode_opaque(value: Any, kind: type) -> tuple[int, list[str]]:
@@ -144,6 +158,8 @@ def encode_opaque(value: Any, kind: type) -> tuple[int, list[str]]:
 
 def decode_rare(kind: int, payload: Any) -> Any:
     """The value of an extension that the decoder does not know. Inputs only."""
+    import datetime
+
     if kind == EXT_DATE:
         return datetime.date.fromisoformat(payload)
     if kind == EXT_TIME:
@@ -168,7 +184,7 @@ def source_text(source: str | bytes) -> str:
     if isinstance(source, str):
         return source
     try:
-        return importlib.util.decode_source(source)
+        return decode_source(source)
     except BaseException:
         return source.decode("latin-1")
 

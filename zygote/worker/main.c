@@ -197,7 +197,7 @@ static void warm_up(const struct wrk_setup *setup)
 	PyMem_RawFree(request.data);
 }
 
-_Noreturn void wrk_main(const struct wrk_setup *setup)
+_Noreturn void wrk_main(const struct wrk_setup *setup, bool warm)
 {
 	struct request request;
 	PyObject *answer;
@@ -206,7 +206,8 @@ _Noreturn void wrk_main(const struct wrk_setup *setup)
 	PyOS_AfterFork_Child();
 	wrk_confine(setup);
 	call_or_leave("start_worker");
-	warm_up(setup);
+	if (warm)
+		warm_up(setup);
 	call_or_leave("finish_warm_up");
 	wrk_write_parked();
 	request = read_request();

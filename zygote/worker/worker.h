@@ -4,6 +4,7 @@
 #ifndef BROOD_ZYGOTE_WORKER_WORKER_H
 #define BROOD_ZYGOTE_WORKER_WORKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <linux/filter.h>
 
@@ -39,8 +40,8 @@ int wrk_prepare(void);
 
 /*
  * In the child, right after fork() returned 0 in a process with one thread, with the GIL held (PyOS_BeforeFork was called) and
- * descriptors 0 to 4 in place (protocol/fds.h) and no others open. Never returns.
+ * descriptors 0 to 4 in place (protocol/fds.h) and no others open. `warm`: warms up before it parks. Never returns.
  */
-_Noreturn void wrk_main(const struct wrk_setup *setup);
+_Noreturn void wrk_main(const struct wrk_setup *setup, bool warm);
 
 #endif
