@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ struct options {
 	const char *config;
 	char *overrides[OVERRIDES_MAX];
 	size_t overrides_count;
-	bool stdio, check_config;
+	bool stdio, socket, check_config;
 };
 
 static _Noreturn void usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -115,6 +116,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 	while ((c = getopt_long(argc, argv, ":o:", LONG, NULL)) != -1) {
 		switch (c) {
 		case SOCKET:
+			options->socket = true;
 			override(options, "broodd:socket=", optarg);
 			break;
 		case STDIO:
@@ -247,7 +249,8 @@ int main(int argc, char **argv)
 		free_overrides(&options);
 		return 0;
 	}
-	if (options.stdio == (server.config->socket[0] != '\0'))
+	/* A `socket` in the configuration is for those who do not ask for --stdio. */
+	if (options.stdio ? options.socket : server.config->socket[0] == '\0')
 		usage("give either --stdio or a socket (--socket PATH, or `socket` in [broodd])");
 	sup_log_configure((enum sup_log_level)server.config->log_level, server.config->log_json);
 	server.config_path = options.config;
@@ -257,6 +260,9 @@ int main(int argc, char **argv)
 	server.cores = cores > 0 ? (unsigned)cores : 1;
 	find_zygote(&server);
 	raise_descriptor_limit();
+	/* It holds what all clients sent and got: no process of the same user may look into its memory, and no core file keeps it. */
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		fail("cannot make this process unreadable to others of its user (prctl PR_SET_DUMPABLE)");
 	signal(SIGPIPE, SIG_IGN);
 	if (server.stdio)
 		use_stdio();

@@ -290,7 +290,10 @@ static void refuse_queued(struct sup_profile *profile)
 static void start_failed(struct sup_profile *profile, const char *message)
 {
 	snprintf(profile->failure, sizeof(profile->failure), "%s", message);
-	sup_log(SUP_LOG_ERROR, "%s; next try in %u ms", profile->failure, profile->retry_ms);
+	if (profile->server->stdio)
+		sup_log(SUP_LOG_INFO, "%s", profile->failure); /* the one client is told in its answer */
+	else
+		sup_log(SUP_LOG_ERROR, "%s; next try in %u ms", profile->failure, profile->retry_ms);
 	sup_timer_set(profile->retry_timer, (uint64_t)profile->retry_ms * 1000);
 	profile->retry_ms = profile->retry_ms * 2 < SUP_RETRY_MOST_MS ? profile->retry_ms * 2 : SUP_RETRY_MOST_MS;
 	/* An older zygote that still serves keeps the profile alive (a reload that failed). */

@@ -104,6 +104,8 @@ static _Noreturn void child_main(const struct child *child, uint64_t flags)
 		child_fail("prctl(PR_SET_PDEATHSIG)");
 	setsid();
 	if (flags & CLONE_NEWUSER) {
+		/* The files below /proc/self are root's while a process is not dumpable; exec sets that anew. */
+		prctl(PR_SET_DUMPABLE, 1);
 		if (write_file("/proc/self/setgroups", "deny") < 0 ||
 		    write_file("/proc/self/uid_map", child->uid_map) < 0 ||
 		    write_file("/proc/self/gid_map", child->gid_map) < 0)

@@ -253,7 +253,7 @@ static int send_run(struct sup_worker *worker, const struct sup_call *call)
 
 int sup_worker_run(struct sup_worker *worker, struct sup_call *call)
 {
-	uint64_t now;
+	uint64_t now = sup_now_us(); /* before the worker can begin */
 
 	if (send_run(worker, call) < 0) {
 		sup_log(SUP_LOG_WARNING, "worker %llu of %s is not usable: %s", (unsigned long long)worker->id,
@@ -262,7 +262,6 @@ int sup_worker_run(struct sup_worker *worker, struct sup_call *call)
 		return -1;
 	}
 	wp_enter(worker, SUP_WORKER_RUNNING);
-	now = worker->since_us;
 	worker->call = call;
 	call->worker = worker;
 	call->worker_id = worker->id;
