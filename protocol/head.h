@@ -6,10 +6,10 @@
 
 struct brood_head {
 	enum brood_type type;
-	size_t size;	 /* bytes of the head, a number's own bytes included */
-	size_t payload;	 /* bytes that follow it (str, bin, ext) */
-	uint32_t count;	 /* values that follow (array), or pairs (map) */
-	uint64_t bits;	 /* of a number: uint, negative int (two's complement), bool, or a float 64 */
+	size_t size;	/* bytes of the head, a number's own bytes included */
+	size_t payload; /* bytes that follow it (str, bin, ext) */
+	uint32_t count; /* values that follow (array), or pairs (map) */
+	uint64_t bits;	/* of a number: uint, negative int (two's complement), bool, or a float 64 */
 	int ext_type;
 };
 

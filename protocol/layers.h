@@ -13,12 +13,12 @@ enum brood_layer {
 	BROOD_LAYER_UTS_NS,
 	BROOD_LAYER_MOUNT_NS,
 	BROOD_LAYER_CGROUP_NS,
-	BROOD_LAYER_ROOT,	  /* a root of its own that holds only what Python needs, read-only */
-	BROOD_LAYER_UID,	  /* an unprivileged uid that is not the supervisor's */
-	BROOD_LAYER_NO_CAPS,	  /* every capability set empty, the bounding set too */
+	BROOD_LAYER_ROOT,    /* a root of its own that holds only what Python needs, read-only */
+	BROOD_LAYER_UID,     /* an unprivileged uid that is not the supervisor's */
+	BROOD_LAYER_NO_CAPS, /* every capability set empty, the bounding set too */
 	BROOD_LAYER_NO_NEW_PRIVS,
 	BROOD_LAYER_NOT_DUMPABLE,
-	BROOD_LAYER_SECCOMP,	  /* the zygote's filter and the worker's tighter one */
+	BROOD_LAYER_SECCOMP, /* the zygote's filter and the worker's tighter one */
 	BROOD_LAYER_RLIMITS,
 	BROOD_LAYER_COUNT,
 };

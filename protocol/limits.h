@@ -27,8 +27,8 @@ enum brood_limit_id {
 enum brood_unit { BROOD_UNIT_MS, BROOD_UNIT_BYTES };
 
 struct brood_limit_spec {
-	const char *field;  /* name in the protocol, with its unit: "wall_ms" */
-	const char *key;    /* name in the configuration and on the command line: "wall" */
+	const char *field; /* name in the protocol, with its unit: "wall_ms" */
+	const char *key;   /* name in the configuration and on the command line: "wall" */
 	enum brood_unit unit;
 	uint64_t floor, preset, ceiling;
 };

@@ -58,12 +58,12 @@ struct brood_env {
 /* START: what a zygote needs to know. Strings are never NULL; an empty one means "not set". */
 struct brood_start {
 	char *profile;
-	char *python;		    /* interpreter or virtual environment; empty: the one that was built in */
-	char **preload;		    /* modules to import before the lock, in this order */
+	char *python;	/* interpreter or virtual environment; empty: the one that was built in */
+	char **preload; /* modules to import before the lock, in this order */
 	size_t preload_count;
-	char **paths;		    /* directories added to sys.path, shown read-only inside the root */
+	char **paths; /* directories added to sys.path, shown read-only inside the root */
 	size_t paths_count;
-	struct brood_env *env;	    /* the whole environment of the code */
+	struct brood_env *env; /* the whole environment of the code */
 	size_t env_count;
 	bool site_packages;	    /* put the interpreter's site-packages (Debian: dist-packages) on sys.path */
 	bool filter;		    /* load the seccomp filters; only sanitizer builds and tests say no */
@@ -111,9 +111,9 @@ int brood_fork_failed_parse(const uint8_t *packet, size_t len, uint64_t *worker,
 
 struct brood_exited {
 	uint64_t worker;
-	bool signalled;	       /* code is a signal's number, else an exit status 0..255 */
+	bool signalled; /* code is a signal's number, else an exit status 0..255 */
 	int code;
-	uint64_t cpu_us;       /* user and system, over the worker's whole life */
+	uint64_t cpu_us; /* user and system, over the worker's whole life */
 	uint64_t max_rss_bytes;
 };
 

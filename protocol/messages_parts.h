@@ -27,7 +27,8 @@ static inline void mp_key_u64(msgpack_packer *pk, const char *key, uint64_t valu
 }
 
 /* Opens [type, …]: an array of `count` elements whose first is this type. */
-static inline int mp_open(struct brood_reader *r, const uint8_t *data, size_t len, unsigned depth, uint32_t count, uint64_t type)
+static inline int mp_open(struct brood_reader *r, const uint8_t *data, size_t len, unsigned depth, uint32_t count,
+			  uint64_t type)
 {
 	uint64_t found;
 	uint32_t elements;

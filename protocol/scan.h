@@ -24,11 +24,11 @@ struct brood_scan_level {
 
 struct brood_scan {
 	size_t max_bytes;
-	size_t pos;		/* offset of the next byte that was not judged yet */
-	unsigned max_depth;	/* arrays and maps inside each other; at most BROOD_SCAN_DEPTH */
-	unsigned depth;		/* of those now */
-	unsigned top;		/* index of the innermost level */
-	int failed;		/* the error of an earlier feed, repeated by later ones */
+	size_t pos;	    /* offset of the next byte that was not judged yet */
+	unsigned max_depth; /* arrays and maps inside each other; at most BROOD_SCAN_DEPTH */
+	unsigned depth;	    /* of those now */
+	unsigned top;	    /* index of the innermost level */
+	int failed;	    /* the error of an earlier feed, repeated by later ones */
 	struct brood_scan_level level[2 * BROOD_SCAN_DEPTH + 2]; /* each may stand in an extension */
 };
 

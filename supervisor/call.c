@@ -17,8 +17,8 @@
 #include "supervisor/worker.h"
 #include "supervisor/zygote.h"
 
-struct sup_call *sup_call_new(struct sup_client *client, uint32_t id, struct sup_profile *profile, const struct sup_run *run,
-			      const struct brood_limits *limits)
+struct sup_call *sup_call_new(struct sup_client *client, uint32_t id, struct sup_profile *profile,
+			      const struct sup_run *run, const struct brood_limits *limits)
 {
 	struct sup_call *call = calloc(1, sizeof(*call));
 

@@ -41,8 +41,8 @@ struct sup_ending {
 };
 
 /* NULL when out of memory. The call is among the client's open calls then. */
-struct sup_call *sup_call_new(struct sup_client *client, uint32_t id, struct sup_profile *profile, const struct sup_run *run,
-			      const struct brood_limits *limits);
+struct sup_call *sup_call_new(struct sup_client *client, uint32_t id, struct sup_profile *profile,
+			      const struct sup_run *run, const struct brood_limits *limits);
 
 /* Copies params, so that the call may outlive the message it came in. 0 or -1. */
 int sup_call_keep_params(struct sup_call *call);

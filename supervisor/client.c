@@ -99,7 +99,7 @@ void sup_client_drop(struct sup_client *client, const char *why)
 	}
 	/* Workers became free and places in queues too. */
 	TAILQ_FOREACH(profile, &client->server->profiles, link)
-		sup_profile_wake(profile);
+	sup_profile_wake(profile);
 	event_active(client->ev_dead, 0, 0);
 }
 
@@ -198,12 +198,13 @@ static void release(struct sup_client *client)
 
 	if (!client->eof && !client->closing)
 		event_add(client->ev_in, NULL);
-	TAILQ_FOREACH(call, &client->calls, link) {
+	TAILQ_FOREACH(call, &client->calls, link)
+	{
 		if (call->worker && call->stream)
 			sup_worker_resume_output(call->worker);
 	}
 	TAILQ_FOREACH(lane, &client->lanes, link)
-		sup_profile_wake(lane->profile);
+	sup_profile_wake(lane->profile);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *context)
@@ -333,7 +334,8 @@ struct sup_lane *sup_client_lane(struct sup_client *client, struct sup_profile *
 {
 	struct sup_client_lane *lane;
 
-	TAILQ_FOREACH(lane, &client->lanes, link) {
+	TAILQ_FOREACH(lane, &client->lanes, link)
+	{
 		if (lane->profile == profile)
 			return &lane->lane;
 	}

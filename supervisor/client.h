@@ -23,7 +23,7 @@ struct sup_client_lane {
 struct sup_client {
 	TAILQ_ENTRY(sup_client) link;
 	struct sup_server *server;
-	uint64_t serial; /* for the log */
+	uint64_t serial;   /* for the log */
 	int in_fd, out_fd; /* the same for a socket */
 	struct event *ev_in, *ev_out, *ev_half_closed, *ev_dead;
 	uint8_t *buf; /* the start of a message that is not whole yet; owned */

@@ -21,8 +21,9 @@
  * Imported ahead in every profile that does not name its own list: what generated programs use most. What is large and seldom needed
  * (hashlib with its OpenSSL, decimal, statistics) would cost every fork, and is imported by the few that want it.
  */
-static const char DEFAULT_PRELOAD[] = "typing, re, math, json, random, collections, itertools, functools, dataclasses, datetime, string, "
-				      "time, enum, textwrap, io, copy, operator, heapq, bisect, contextlib, abc, warnings";
+static const char DEFAULT_PRELOAD[] =
+	"typing, re, math, json, random, collections, itertools, functools, dataclasses, datetime, string, "
+	"time, enum, textwrap, io, copy, operator, heapq, bisect, contextlib, abc, warnings";
 
 struct parse {
 	struct sup_config *config;
@@ -80,14 +81,15 @@ static bool profile_name_ok(const char *name)
 {
 	static const char ALLOWED[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-	return name[0] != '\0' && strlen(name) <= 64 && strspn(name, ALLOWED) == strlen(name) && strcmp(name, "broodd") != 0;
+	return name[0] != '\0' && strlen(name) <= 64 && strspn(name, ALLOWED) == strlen(name) &&
+	       strcmp(name, "broodd") != 0;
 }
 
 /*
  * Finds or makes the section: 0 with *profile NULL for [broodd]. Overrides write `default` for [profile default].
  */
-static int section_find(struct sup_config *config, const char *section, bool create, struct sup_profile_config **profile,
-			char *error)
+static int section_find(struct sup_config *config, const char *section, bool create,
+			struct sup_profile_config **profile, char *error)
 {
 	static const char PREFIX[] = "profile ";
 	const char *name;
@@ -98,7 +100,8 @@ static int section_find(struct sup_config *config, const char *section, bool cre
 	name = strncmp(section, PREFIX, sizeof(PREFIX) - 1) == 0 ? section + sizeof(PREFIX) - 1 : NULL;
 	if (!name || !profile_name_ok(name)) {
 		snprintf(error, SUP_CONFIG_ERROR_MAX,
-			 "unknown section '%.100s'; allowed are [broodd] and [profile NAME], NAME of at most 64 letters, "
+			 "unknown section '%.100s'; allowed are [broodd] and [profile NAME], NAME of at most 64 "
+			 "letters, "
 			 "digits, '_', '-', '.' (and not 'broodd')",
 			 section);
 		return -1;
@@ -116,7 +119,8 @@ static int section_find(struct sup_config *config, const char *section, bool cre
 	return -1;
 }
 
-static int set(struct sup_config *config, const char *section, const char *key, const char *value, bool override, char *error)
+static int set(struct sup_config *config, const char *section, const char *key, const char *value, bool override,
+	       char *error)
 {
 	struct sup_profile_config *profile;
 
@@ -168,7 +172,8 @@ static char *read_line(char *buffer, int room, void *context)
 		note_section(parse, line);
 	}
 	if (!whole)
-		parse_fail(parse, "the line is longer than 198 bytes; a list may go on in further lines of the same key");
+		parse_fail(parse,
+			   "the line is longer than 198 bytes; a list may go on in further lines of the same key");
 	parse->in_long_line = !whole;
 	return line;
 }
@@ -241,7 +246,8 @@ static int parse_file(struct sup_config *config, const char *name, FILE *file, c
 		snprintf(error, SUP_CONFIG_ERROR_MAX, "%s: cannot be read: %s", name, strerror(errno));
 	} else if (bad_line != 0 && error[0] == '\0') {
 		snprintf(error, SUP_CONFIG_ERROR_MAX,
-			 "%s:%d: neither [SECTION] nor KEY = VALUE nor a comment that begins with '#' or ';'", name, bad_line);
+			 "%s:%d: neither [SECTION] nor KEY = VALUE nor a comment that begins with '#' or ';'", name,
+			 bad_line);
 	}
 	return error[0] == '\0' ? 0 : -1;
 }
@@ -254,7 +260,8 @@ static int apply_override(struct sup_config *config, const char *text, char *err
 	int result = -1;
 
 	if (!colon || !equals || colon - text > 64 || equals - colon > 100) {
-		snprintf(error, SUP_CONFIG_ERROR_MAX, "-o %.200s: allowed is SECTION:KEY=VALUE, for example default:wall=10s", text);
+		snprintf(error, SUP_CONFIG_ERROR_MAX,
+			 "-o %.200s: allowed is SECTION:KEY=VALUE, for example default:wall=10s", text);
 		return -1;
 	}
 	snprintf(section, sizeof(section), "%.*s", (int)(colon - text), text);

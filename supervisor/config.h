@@ -21,7 +21,7 @@
 #include "protocol/limits.h"
 #include "protocol/messages.h"
 
-#define SUP_CONFIG_LINE_MAX 198	    /* what libinih takes, its line end and NUL not counted; longer lines are an error */
+#define SUP_CONFIG_LINE_MAX 198 /* what libinih takes, its line end and NUL not counted; longer lines are an error */
 #define SUP_CONFIG_PROFILES_MAX 64
 #define SUP_CONFIG_USERS_MAX 64
 #define SUP_CONFIG_ERROR_MAX 1024
@@ -31,26 +31,26 @@
 
 struct sup_profile_config {
 	char *name;
-	char *python;		 /* "" when not set */
+	char *python; /* "" when not set */
 	char *preload[BROOD_PRELOAD_MAX];
 	size_t preload_count;
-	bool preload_set;	 /* the file replaced the built-in list */
+	bool preload_set; /* the file replaced the built-in list */
 	char *paths[BROOD_PATHS_MAX];
 	size_t paths_count;
 	struct brood_env env[BROOD_ENV_MAX];
 	size_t env_count;
-	uint64_t site_packages;	 /* 0 or 1 */
+	uint64_t site_packages; /* 0 or 1 */
 	struct brood_limits limits;
-	uint64_t parked;	 /* workers kept waiting */
-	uint64_t workers;	 /* most workers alive at once, over all zygotes of the profile */
+	uint64_t parked;  /* workers kept waiting */
+	uint64_t workers; /* most workers alive at once, over all zygotes of the profile */
 	uint64_t zygotes;
-	uint32_t require;	 /* layer bits without which a zygote is refused */
-	uint32_t keys_given;	 /* bits of config_keys.c's table, to find a key given twice */
+	uint32_t require;    /* layer bits without which a zygote is refused */
+	uint32_t keys_given; /* bits of config_keys.c's table, to find a key given twice */
 };
 
 struct sup_config {
-	char *socket;		 /* "" when not set */
-	char *zygote_path;	 /* "" : next to broodd, or in ../libexec/brood */
+	char *socket;	   /* "" when not set */
+	char *zygote_path; /* "" : next to broodd, or in ../libexec/brood */
 	uint64_t socket_mode;
 	uid_t allow_users[SUP_CONFIG_USERS_MAX];
 	size_t allow_users_count; /* 0: the supervisor's own user and root */

@@ -122,8 +122,8 @@ static int read_limit(const struct key_spec *spec, void *target, const char *val
 
 	if ((is_time ? brood_parse_duration_ms(value, &number) : brood_parse_size(value, &number)) < 0 ||
 	    number < limit->floor || number > limit->ceiling) {
-		snprintf(error, SUP_CONFIG_ERROR_MAX, "%s = %.100s: allowed is %s from %llu to %llu %s", spec->name, value,
-			 is_time ? "a time such as 1500ms, 5s or 2m," : "a size such as 64k, 512m or 1g,",
+		snprintf(error, SUP_CONFIG_ERROR_MAX, "%s = %.100s: allowed is %s from %llu to %llu %s", spec->name,
+			 value, is_time ? "a time such as 1500ms, 5s or 2m," : "a size such as 64k, 512m or 1g,",
 			 (unsigned long long)limit->floor, (unsigned long long)limit->ceiling,
 			 is_time ? "ms" : "bytes");
 		return -1;
@@ -185,7 +185,8 @@ static int add_user(const struct key_spec *spec, void *target, char *item, char 
 	if (!isdigit((unsigned char)item[0]) || *end != '\0') {
 		entry = getpwnam(item);
 		if (!entry) {
-			snprintf(error, SUP_CONFIG_ERROR_MAX, "allow_users: there is no user '%.100s' on this system", item);
+			snprintf(error, SUP_CONFIG_ERROR_MAX, "allow_users: there is no user '%.100s' on this system",
+				 item);
 			return -1;
 		}
 		uid = entry->pw_uid;
@@ -361,8 +362,8 @@ static int set_env(struct sup_profile_config *profile, const char *name, const c
 
 	if (name[0] == '\0' || strchr(name, '=') || strlen(name) > BROOD_NAME_MAX || strlen(value) > BROOD_TEXT_MAX ||
 	    profile->env_count == BROOD_ENV_MAX) {
-		snprintf(error, SUP_CONFIG_ERROR_MAX, "env.%.100s: allowed are at most %d variables, env.NAME = VALUE", name,
-			 BROOD_ENV_MAX);
+		snprintf(error, SUP_CONFIG_ERROR_MAX, "env.%.100s: allowed are at most %d variables, env.NAME = VALUE",
+			 name, BROOD_ENV_MAX);
 		return -1;
 	}
 	env = &profile->env[profile->env_count];

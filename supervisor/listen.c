@@ -58,7 +58,8 @@ static void take(struct sup_server *server, int fd)
 	socklen_t size = sizeof(peer);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || !allowed(server->config, peer.uid)) {
-		sup_log(SUP_LOG_WARNING, "refused a connection of uid %u (pid %d): not in allow_users", peer.uid, peer.pid);
+		sup_log(SUP_LOG_WARNING, "refused a connection of uid %u (pid %d): not in allow_users", peer.uid,
+			peer.pid);
 		turn_away(server, fd, SUP_RPC_FORBIDDEN, "your user may not use this server; see `allow_users`");
 	} else if (server->clients_count >= server->config->clients) {
 		turn_away(server, fd, SUP_RPC_UNAVAILABLE, "too many connections; see `clients`");
@@ -114,7 +115,8 @@ static int clear_stale(const struct sockaddr_un *address, char *error)
 		return errno == ENOENT ? 0 : fail(error, address->sun_path, "cannot be examined", "");
 	if (!S_ISSOCK(st.st_mode)) {
 		errno = EEXIST;
-		return fail(error, address->sun_path, "is there and is not a socket", "; choose another path or remove it");
+		return fail(error, address->sun_path, "is there and is not a socket",
+			    "; choose another path or remove it");
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -123,7 +125,8 @@ static int clear_stale(const struct sockaddr_un *address, char *error)
 	close(fd);
 	if (answered) {
 		errno = EADDRINUSE;
-		return fail(error, address->sun_path, "another server answers on it", "; stop that one or choose another path");
+		return fail(error, address->sun_path, "another server answers on it",
+			    "; stop that one or choose another path");
 	}
 	if (unlink(address->sun_path) < 0)
 		return fail(error, address->sun_path, "is stale and cannot be removed", "");
@@ -144,7 +147,8 @@ static int bind_socket(struct sup_listener *listener, const struct sockaddr_un *
 	result = bind(listener->fd, (const struct sockaddr *)address, sizeof(*address));
 	umask(old);
 	if (result < 0)
-		return fail(error, address->sun_path, "cannot be bound", "; does its directory exist, and may you write there?");
+		return fail(error, address->sun_path, "cannot be bound",
+			    "; does its directory exist, and may you write there?");
 	if (lstat(address->sun_path, &st) < 0 || chmod(address->sun_path, mode) < 0)
 		return fail(error, address->sun_path, "cannot be given its mode", "");
 	listener->dev = st.st_dev;
@@ -208,7 +212,8 @@ void sup_listen_stop(struct sup_server *server)
 	if (!listener)
 		return;
 	/* Not if a successor has put its own there. */
-	if (listener->path[0] && lstat(listener->path, &st) == 0 && st.st_dev == listener->dev && st.st_ino == listener->ino)
+	if (listener->path[0] && lstat(listener->path, &st) == 0 && st.st_dev == listener->dev &&
+	    st.st_ino == listener->ino)
 		unlink(listener->path);
 	if (listener->ev_accept)
 		event_free(listener->ev_accept);

@@ -90,8 +90,8 @@ static void print_limits(void)
 	for (int i = 0; i < BROOD_LIMIT_COUNT; i++) {
 		const struct brood_limit_spec *spec = &BROOD_LIMITS[i];
 
-		printf("%-24s %14llu %14llu %14llu\n", spec->field, (unsigned long long)spec->preset, (unsigned long long)spec->floor,
-		       (unsigned long long)spec->ceiling);
+		printf("%-24s %14llu %14llu %14llu\n", spec->field, (unsigned long long)spec->preset,
+		       (unsigned long long)spec->floor, (unsigned long long)spec->ceiling);
 	}
 	printf("%-24s %14llu %14d %14llu\n", "request (bytes)", (unsigned long long)BROOD_REQUEST_PRESET, 1024,
 	       (unsigned long long)BROOD_REQUEST_CEILING);
@@ -104,12 +104,16 @@ static void print_limits(void)
 static void parse_options(int argc, char **argv, struct options *options)
 {
 	enum { SOCKET = 256, STDIO, CONFIG, LOG_LEVEL, LOG_FORMAT, CHECK, LIMITS, VERSION, HELP };
-	static const struct option LONG[] = {
-		{"socket", required_argument, NULL, SOCKET}, {"stdio", no_argument, NULL, STDIO},
-		{"config", required_argument, NULL, CONFIG}, {"log-level", required_argument, NULL, LOG_LEVEL},
-		{"log-format", required_argument, NULL, LOG_FORMAT}, {"check-config", no_argument, NULL, CHECK},
-		{"limits", no_argument, NULL, LIMITS}, {"version", no_argument, NULL, VERSION},
-		{"help", no_argument, NULL, HELP}, {NULL, 0, NULL, 0}};
+	static const struct option LONG[] = {{"socket", required_argument, NULL, SOCKET},
+					     {"stdio", no_argument, NULL, STDIO},
+					     {"config", required_argument, NULL, CONFIG},
+					     {"log-level", required_argument, NULL, LOG_LEVEL},
+					     {"log-format", required_argument, NULL, LOG_FORMAT},
+					     {"check-config", no_argument, NULL, CHECK},
+					     {"limits", no_argument, NULL, LIMITS},
+					     {"version", no_argument, NULL, VERSION},
+					     {"help", no_argument, NULL, HELP},
+					     {NULL, 0, NULL, 0}};
 	int c;
 
 	opterr = 0;
@@ -174,19 +178,23 @@ static void find_zygote(struct sup_server *server)
 		snprintf(server->zygote_path, sizeof(server->zygote_path), "%s", server->config->zygote_path);
 		if (access(server->zygote_path, X_OK) == 0)
 			return;
-		snprintf(text, sizeof(text), "zygote_path = %s cannot be executed: %s", server->zygote_path, strerror(errno));
+		snprintf(text, sizeof(text), "zygote_path = %s cannot be executed: %s", server->zygote_path,
+			 strerror(errno));
 		fail(text);
 	}
 	self[n > 0 ? n : 0] = '\0';
 	directory = dirname(self);
 	for (size_t i = 0; i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
-		int len = snprintf(server->zygote_path, sizeof(server->zygote_path), "%s/%sbrood-zygote", directory, PLACES[i]);
+		int len = snprintf(server->zygote_path, sizeof(server->zygote_path), "%s/%sbrood-zygote", directory,
+				   PLACES[i]);
 
 		if (len > 0 && (size_t)len < sizeof(server->zygote_path) && access(server->zygote_path, X_OK) == 0)
 			return;
 	}
-	snprintf(text, sizeof(text), "brood-zygote is neither beside broodd in %.2000s nor in " BROOD_LIBEXEC_RELATIVE
-		 "; set zygote_path in [broodd]", directory);
+	snprintf(text, sizeof(text),
+		 "brood-zygote is neither beside broodd in %.2000s nor in " BROOD_LIBEXEC_RELATIVE
+		 "; set zygote_path in [broodd]",
+		 directory);
 	fail(text);
 }
 

@@ -18,7 +18,8 @@
 
 #define PROTOCOL_VERSION 1
 
-static void answer_error(struct sup_client *client, const struct sup_rpc *rpc, enum sup_rpc_code code, const char *message)
+static void answer_error(struct sup_client *client, const struct sup_rpc *rpc, enum sup_rpc_code code,
+			 const char *message)
 {
 	msgpack_packer pk;
 
@@ -45,7 +46,8 @@ static struct sup_call *find_call(struct sup_client *client, uint32_t id)
 {
 	struct sup_call *call;
 
-	TAILQ_FOREACH(call, &client->calls, link) {
+	TAILQ_FOREACH(call, &client->calls, link)
+	{
 		if (call->id == id)
 			return call;
 	}
@@ -75,8 +77,8 @@ static void hello(struct sup_client *client, const struct sup_rpc *rpc)
 }
 
 /* A record for a call that never began. */
-static void answer_unstarted(struct sup_client *client, const struct sup_rpc *rpc, enum brood_status status, const char *profile,
-			     const char *message)
+static void answer_unstarted(struct sup_client *client, const struct sup_rpc *rpc, enum brood_status status,
+			     const char *profile, const char *message)
 {
 	struct sup_record record = {.status = status, .message = message, .profile = profile};
 	msgpack_packer pk;
@@ -87,8 +89,8 @@ static void answer_unstarted(struct sup_client *client, const struct sup_rpc *rp
 	sup_client_send_packed(client);
 }
 
-static void start_run(struct sup_client *client, const struct sup_rpc *rpc, const struct sup_run *run, struct sup_profile *profile,
-		      const struct brood_limits *limits)
+static void start_run(struct sup_client *client, const struct sup_rpc *rpc, const struct sup_run *run,
+		      struct sup_profile *profile, const struct brood_limits *limits)
 {
 	struct sup_server *server = client->server;
 	struct sup_call *call;
@@ -103,7 +105,8 @@ static void start_run(struct sup_client *client, const struct sup_rpc *rpc, cons
 		if (call)
 			sup_profile_submit(profile, call);
 		else
-			answer_unstarted(client, rpc, BROOD_BUSY, profile->name, "the supervisor has no memory for the call");
+			answer_unstarted(client, rpc, BROOD_BUSY, profile->name,
+					 "the supervisor has no memory for the call");
 	}
 }
 

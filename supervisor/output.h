@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 struct sup_output {
-	uint8_t *data;	  /* kept and not yet taken; owned */
+	uint8_t *data; /* kept and not yet taken; owned */
 	size_t len, room;
-	uint64_t limit;	  /* most bytes kept */
-	uint64_t kept;	  /* bytes kept, those already taken included */
-	uint64_t total;	  /* bytes that came */
-	bool full;	  /* the limit was reached: nothing more is kept, whatever comes */
+	uint64_t limit; /* most bytes kept */
+	uint64_t kept;	/* bytes kept, those already taken included */
+	uint64_t total; /* bytes that came */
+	bool full;	/* the limit was reached: nothing more is kept, whatever comes */
 };
 
 void sup_output_init(struct sup_output *out, uint64_t limit);

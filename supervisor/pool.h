@@ -11,7 +11,8 @@ struct sup_pool {
 	unsigned warming; /* FORK sent, PARKED not come yet */
 	unsigned parked;
 	unsigned running;
-	unsigned dying; /* killed or finished, EXITED not come yet: they still hold memory and a place in the zygote's table */
+	unsigned
+		dying; /* killed or finished, EXITED not come yet: they still hold memory and a place in the zygote's table */
 };
 
 struct sup_pool_rules {

@@ -20,7 +20,7 @@
 
 #define REFILL_DELAY_US 2000
 
-#define ITEM_CALL(queue_item) ((struct sup_call *)((char *)(queue_item) - offsetof(struct sup_call, item)))
+#define ITEM_CALL(queue_item) ((struct sup_call *)((char *)(queue_item)-offsetof(struct sup_call, item)))
 
 static void on_retry(evutil_socket_t fd, short what, void *context)
 {
@@ -36,7 +36,8 @@ static void on_wake(evutil_socket_t fd, short what, void *context)
 	sup_profile_pump(context);
 }
 
-struct sup_profile *sup_profile_new(struct sup_server *server, struct sup_config *owner, const struct sup_profile_config *config)
+struct sup_profile *sup_profile_new(struct sup_server *server, struct sup_config *owner,
+				    const struct sup_profile_config *config)
 {
 	struct sup_profile *profile = calloc(1, sizeof(*profile));
 
@@ -67,7 +68,7 @@ void sup_profile_free(struct sup_profile *profile)
 	while ((zygote = TAILQ_FIRST(&profile->zygotes)) != NULL)
 		sup_zygote_destroy(zygote);
 	TAILQ_FOREACH(client, &profile->server->clients, link)
-		sup_client_drop_lanes(client, profile);
+	sup_client_drop_lanes(client, profile);
 	TAILQ_REMOVE(&profile->server->profiles, profile, link);
 	if (profile->retry_timer)
 		event_free(profile->retry_timer);
@@ -81,7 +82,8 @@ struct sup_profile *sup_profile_find(struct sup_server *server, const char *name
 {
 	struct sup_profile *profile;
 
-	TAILQ_FOREACH(profile, &server->profiles, link) {
+	TAILQ_FOREACH(profile, &server->profiles, link)
+	{
 		if (!profile->removed && strlen(profile->name) == len && memcmp(profile->name, name, len) == 0)
 			return profile;
 	}
@@ -129,7 +131,8 @@ static bool may_start(const struct sup_profile *profile, const struct sup_client
 static void wait_for_worker(struct sup_profile *profile, struct sup_call *call)
 {
 	static const struct sup_ending FULL = {.status = BROOD_BUSY, .message = "the queue is full; try again later"};
-	static const struct sup_ending NO_MEMORY = {.status = BROOD_BUSY, .message = "the supervisor has no memory to queue the call"};
+	static const struct sup_ending NO_MEMORY = {.status = BROOD_BUSY,
+						    .message = "the supervisor has no memory to queue the call"};
 	struct sup_server *server = profile->server;
 	struct sup_lane *lane;
 
@@ -172,7 +175,8 @@ static struct sup_zygote *least_loaded(struct sup_profile *profile)
 {
 	struct sup_zygote *zygote, *best = NULL;
 
-	TAILQ_FOREACH(zygote, &profile->zygotes, link) {
+	TAILQ_FOREACH(zygote, &profile->zygotes, link)
+	{
 		if (zygote->state == BROOD_ZYGOTE_READY && !zygote->retiring &&
 		    (!best || zygote->workers_count < best->workers_count))
 			best = zygote;
@@ -213,7 +217,7 @@ static void hold_lanes(struct sup_profile *profile)
 	struct sup_lane *lane;
 
 	TAILQ_FOREACH(lane, &profile->queue.lanes, link)
-		lane->held = !may_start(profile, lane->owner);
+	lane->held = !may_start(profile, lane->owner);
 }
 
 static void serve_queue(struct sup_profile *profile)
@@ -270,7 +274,7 @@ static unsigned current_zygotes(const struct sup_profile *profile)
 	unsigned count = 0;
 
 	TAILQ_FOREACH(zygote, &profile->zygotes, link)
-		count += zygote->generation == profile->generation && !zygote->retiring && zygote->state != BROOD_ZYGOTE_GONE;
+	count += zygote->generation == profile->generation && !zygote->retiring && zygote->state != BROOD_ZYGOTE_GONE;
 	return count;
 }
 
@@ -280,7 +284,7 @@ static void refuse_queued(struct sup_profile *profile)
 	struct sup_lane *lane;
 
 	TAILQ_FOREACH(lane, &profile->queue.lanes, link)
-		lane->held = false;
+	lane->held = false;
 	while ((item = sup_queue_pop(&profile->queue)) != NULL) {
 		profile->server->counters.queued--;
 		sup_call_refuse(ITEM_CALL(item), SUP_RPC_UNAVAILABLE, profile->failure);
@@ -339,7 +343,8 @@ void sup_profile_on_zygote_end(struct sup_profile *profile, bool was_ready, bool
 	if (profile->removed) {
 		if (!TAILQ_EMPTY(&profile->zygotes))
 			return;
-		snprintf(profile->failure, sizeof(profile->failure), "profile '%s' was removed from the configuration", profile->name);
+		snprintf(profile->failure, sizeof(profile->failure), "profile '%s' was removed from the configuration",
+			 profile->name);
 		refuse_queued(profile);
 		sup_profile_free(profile);
 		return;

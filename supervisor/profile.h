@@ -30,16 +30,17 @@ struct sup_profile {
 	struct sup_zygotes zygotes;
 	struct sup_worker_list parked; /* the warmest first */
 	struct sup_pool pool;
-	unsigned generation;	/* of the configuration; zygotes of an older one retire when a newer one is ready */
+	unsigned generation; /* of the configuration; zygotes of an older one retire when a newer one is ready */
 	unsigned zygote_serial;
-	unsigned park_failures; /* in a row */
+	unsigned park_failures;	       /* in a row */
 	char failure[SUP_FAILURE_MAX]; /* why the last zygote did not start; "" when one did */
 	unsigned retry_ms;
 	struct event *retry_timer, *wake;
 	uint64_t forks, pool_hits, pool_misses;
 };
 
-struct sup_profile *sup_profile_new(struct sup_server *server, struct sup_config *owner, const struct sup_profile_config *config);
+struct sup_profile *sup_profile_new(struct sup_server *server, struct sup_config *owner,
+				    const struct sup_profile_config *config);
 void sup_profile_free(struct sup_profile *profile);
 struct sup_profile *sup_profile_find(struct sup_server *server, const char *name, size_t len);
 

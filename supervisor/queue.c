@@ -48,7 +48,8 @@ struct sup_queue_item *sup_queue_pop(struct sup_queue *queue)
 	struct sup_queue_item *item;
 	struct sup_lane *lane;
 
-	TAILQ_FOREACH(lane, &queue->lanes, link) {
+	TAILQ_FOREACH(lane, &queue->lanes, link)
+	{
 		if (!lane->held)
 			break;
 	}

@@ -12,14 +12,10 @@
 #include "protocol/scan.h"
 
 static const char *const CODE_NAMES[] = {
-	[SUP_RPC_MALFORMED] = "malformed",
-	[SUP_RPC_UNKNOWN_METHOD] = "unknown-method",
-	[SUP_RPC_BAD_PARAMS] = "bad-params",
-	[SUP_RPC_UNKNOWN_PROFILE] = "unknown-profile",
-	[SUP_RPC_DUPLICATE_ID] = "duplicate-id",
-	[SUP_RPC_UNSUPPORTED_VERSION] = "unsupported-version",
-	[SUP_RPC_UNAVAILABLE] = "unavailable",
-	[SUP_RPC_FORBIDDEN] = "forbidden",
+	[SUP_RPC_MALFORMED] = "malformed",	 [SUP_RPC_UNKNOWN_METHOD] = "unknown-method",
+	[SUP_RPC_BAD_PARAMS] = "bad-params",	 [SUP_RPC_UNKNOWN_PROFILE] = "unknown-profile",
+	[SUP_RPC_DUPLICATE_ID] = "duplicate-id", [SUP_RPC_UNSUPPORTED_VERSION] = "unsupported-version",
+	[SUP_RPC_UNAVAILABLE] = "unavailable",	 [SUP_RPC_FORBIDDEN] = "forbidden",
 };
 
 void sup_pack_text(msgpack_packer *pk, const char *text)

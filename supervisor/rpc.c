@@ -35,7 +35,8 @@ int sup_rpc_parse(const uint8_t *message, size_t len, struct sup_rpc *out, char 
 
 	brood_reader_init(&r, message, len);
 	if (brood_read_array(&r, &count) < 0 || count < 1 || brood_read_u64(&r, &type) < 0)
-		return fail(error, BROOD_E_MALFORMED, "a message is an array that begins with 0 (request) or 2 (notification)");
+		return fail(error, BROOD_E_MALFORMED,
+			    "a message is an array that begins with 0 (request) or 2 (notification)");
 	if (type == 0 ? count != 4 : type != 2 || count != 3)
 		return fail(error, BROOD_E_MALFORMED, "a message is [0, id, method, params] or [2, method, params]");
 	rpc.notification = type == 2;
@@ -65,8 +66,8 @@ enum run_field {
 static const char *const RUN_FIELD_NAMES[RUN_FIELDS] = {"code", "name", "inputs", "profile", "limits", "stream"};
 
 /* The index of the key that comes next in `names`, marked in *seen; or an error. */
-static int next_field(struct brood_reader *r, const char *const *names, unsigned count, unsigned *seen, const char *where,
-		      char *error)
+static int next_field(struct brood_reader *r, const char *const *names, unsigned count, unsigned *seen,
+		      const char *where, char *error)
 {
 	struct brood_slice key;
 
@@ -107,7 +108,8 @@ static int read_inputs(struct brood_reader *r, char *error)
 		int result = read_text(r, "inputs", BROOD_NAME_MAX, &name, error);
 
 		if (result < 0)
-			return fail(error, result, "run: a name in 'inputs' is not a str of at most %d bytes", BROOD_NAME_MAX);
+			return fail(error, result, "run: a name in 'inputs' is not a str of at most %d bytes",
+				    BROOD_NAME_MAX);
 		if (brood_read_any(r, NULL) < 0)
 			return fail(error, BROOD_E_MALFORMED, "run: 'inputs' is cut short");
 	}
@@ -171,7 +173,8 @@ static int read_run_field(struct brood_reader *r, enum run_field field, struct s
 }
 
 /* The only element of params, which must be of this type. */
-static int only_param(struct brood_slice params, enum brood_type type, const char *what, struct brood_reader *r, char *error)
+static int only_param(struct brood_slice params, enum brood_type type, const char *what, struct brood_reader *r,
+		      char *error)
 {
 	uint32_t count;
 
@@ -208,7 +211,8 @@ int sup_run_parse(struct brood_slice params, struct sup_run *out, char error[SUP
 	return 0;
 }
 
-int sup_run_limits(const struct sup_run *run, const char *profile, struct brood_limits *limits, char error[SUP_RPC_ERROR_MAX])
+int sup_run_limits(const struct sup_run *run, const char *profile, struct brood_limits *limits,
+		   char error[SUP_RPC_ERROR_MAX])
 {
 	for (int i = 0; i < BROOD_LIMIT_COUNT; i++) {
 		const struct brood_limit_spec *spec = &BROOD_LIMITS[i];
@@ -217,11 +221,12 @@ int sup_run_limits(const struct sup_run *run, const char *profile, struct brood_
 		if (!run->limit_given[i])
 			continue;
 		if (asked > most)
-			return fail(error, BROOD_E_RANGE, "limits: %s = %llu is above the %llu of profile '%s'; a call may only lower it",
+			return fail(error, BROOD_E_RANGE,
+				    "limits: %s = %llu is above the %llu of profile '%s'; a call may only lower it",
 				    spec->field, asked, most, profile);
 		if (asked < spec->floor)
-			return fail(error, BROOD_E_RANGE, "limits: %s = %llu is below the least, %llu", spec->field, asked,
-				    (unsigned long long)spec->floor);
+			return fail(error, BROOD_E_RANGE, "limits: %s = %llu is below the least, %llu", spec->field,
+				    asked, (unsigned long long)spec->floor);
 	}
 	for (int i = 0; i < BROOD_LIMIT_COUNT; i++) {
 		if (run->limit_given[i])
@@ -251,7 +256,8 @@ int sup_hello_parse(struct brood_slice params, uint64_t *version, char error[SUP
 		if (result == 0 && brood_read_u64(&r, &wanted) < 0)
 			return fail(error, BROOD_E_TYPE, "hello: 'version' is not an unsigned integer");
 		if (result == 1 && (brood_read_str(&r, &client) < 0 || client.len > BROOD_CLIENT_NAME_MAX))
-			return fail(error, BROOD_E_TYPE, "hello: 'client' is not a str of at most %d bytes", BROOD_CLIENT_NAME_MAX);
+			return fail(error, BROOD_E_TYPE, "hello: 'client' is not a str of at most %d bytes",
+				    BROOD_CLIENT_NAME_MAX);
 	}
 	*version = wanted;
 	return 0;

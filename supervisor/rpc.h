@@ -25,7 +25,7 @@ struct sup_rpc {
 int sup_rpc_parse(const uint8_t *message, size_t len, struct sup_rpc *out, char error[SUP_RPC_ERROR_MAX]);
 
 struct sup_run {
-	struct brood_slice map; /* params[0], whole, as it goes on to the worker */
+	struct brood_slice map;	    /* params[0], whole, as it goes on to the worker */
 	struct brood_slice profile; /* data is NULL when the field is absent */
 	bool stream;
 	bool limit_given[BROOD_LIMIT_COUNT];

@@ -59,11 +59,13 @@ static void on_grace_over(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	sup_timer_set(server->flush_timer, FLUSH_US);
-	TAILQ_FOREACH(client, &server->clients, link) {
+	TAILQ_FOREACH(client, &server->clients, link)
+	{
 		struct sup_call *call;
 
 		while ((call = TAILQ_FIRST(&client->calls)) != NULL && call->worker)
-			sup_worker_end_call(call->worker, BROOD_LOST, "the supervisor is shutting down; the grace time is over");
+			sup_worker_end_call(call->worker, BROOD_LOST,
+					    "the supervisor is shutting down; the grace time is over");
 	}
 	sup_server_check_stopped(server);
 }
@@ -91,7 +93,7 @@ void sup_server_stop(struct sup_server *server, const char *why)
 	sup_listen_stop(server);
 	sup_timer_set(server->stop_timer, server->config->grace_ms * 1000);
 	TAILQ_FOREACH(client, &server->clients, link)
-		answer_waiting(client);
+	answer_waiting(client);
 	sup_server_check_stopped(server);
 }
 
@@ -110,7 +112,7 @@ void sup_server_check_stopped(struct sup_server *server)
 	if (!evtimer_pending(server->flush_timer, NULL))
 		sup_timer_set(server->flush_timer, FLUSH_US);
 	TAILQ_FOREACH(client, &server->clients, link)
-		sup_client_finish(client);
+	sup_client_finish(client);
 }
 
 static void on_stop_signal(evutil_socket_t sig, short what, void *context)
@@ -157,7 +159,8 @@ static void on_reload_signal(evutil_socket_t sig, short what, void *context)
 	for (profile = TAILQ_FIRST(&server->profiles); profile; profile = next) {
 		next = TAILQ_NEXT(profile, link);
 		if (!profile->removed)
-			sup_profile_reload(profile, config, sup_config_profile(config, profile->name, strlen(profile->name)));
+			sup_profile_reload(profile, config,
+					   sup_config_profile(config, profile->name, strlen(profile->name)));
 	}
 	for (size_t i = 0; i < config->profiles_count; i++) {
 		const char *name = config->profiles[i]->name;
@@ -249,7 +252,8 @@ int sup_server_run(struct sup_server *server, bool any_file, char error[SUP_LIST
 	signals[0] = watch_signal(server, SIGTERM, on_stop_signal);
 	signals[1] = watch_signal(server, SIGINT, on_stop_signal);
 	signals[2] = watch_signal(server, SIGHUP, on_reload_signal);
-	if (server->stop_timer && server->flush_timer && signals[0] && signals[1] && signals[2] && start(server, error) == 0) {
+	if (server->stop_timer && server->flush_timer && signals[0] && signals[1] && signals[2] &&
+	    start(server, error) == 0) {
 		event_base_dispatch(server->base);
 		result = 0;
 	}

@@ -54,8 +54,8 @@ struct sup_server {
 	struct event *stop_timer;  /* end of the grace time */
 	struct event *flush_timer; /* end of the time for last answers to be taken */
 
-	struct sup_buffer packed;  /* scratch for answers */
-	uint8_t *scratch;	   /* SUP_SCRATCH bytes for reads that are consumed at once */
+	struct sup_buffer packed; /* scratch for answers */
+	uint8_t *scratch;	  /* SUP_SCRATCH bytes for reads that are consumed at once */
 };
 
 #define SUP_SCRATCH (64 * 1024)

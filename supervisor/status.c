@@ -30,7 +30,7 @@ static size_t profiles_count(const struct sup_server *server)
 	size_t count = 0;
 
 	TAILQ_FOREACH(profile, &server->profiles, link)
-		count += !profile->removed;
+	count += !profile->removed;
 	return count;
 }
 
@@ -44,7 +44,8 @@ void sup_pack_hello(msgpack_packer *pk, const struct sup_server *server)
 	key_u64(pk, "pid", (uint64_t)getpid());
 	sup_pack_text(pk, "profiles");
 	msgpack_pack_array(pk, profiles_count(server));
-	TAILQ_FOREACH(profile, &server->profiles, link) {
+	TAILQ_FOREACH(profile, &server->profiles, link)
+	{
 		if (!profile->removed)
 			sup_pack_text(pk, profile->name);
 	}
@@ -72,7 +73,8 @@ static const struct sup_zygote *leading(const struct sup_profile *profile)
 {
 	const struct sup_zygote *zygote, *best = NULL;
 
-	TAILQ_FOREACH(zygote, &profile->zygotes, link) {
+	TAILQ_FOREACH(zygote, &profile->zygotes, link)
+	{
 		if (!best || (zygote->state == BROOD_ZYGOTE_READY && !zygote->retiring))
 			best = zygote;
 	}
@@ -88,7 +90,7 @@ static void pack_profile(msgpack_packer *pk, const struct sup_profile *profile)
 	uint64_t zygotes = 0;
 
 	TAILQ_FOREACH(each, &profile->zygotes, link)
-		zygotes++;
+	zygotes++;
 	sup_pack_text(pk, profile->name);
 	msgpack_pack_map(pk, 13);
 	key_text(pk, "state", state);
@@ -119,7 +121,8 @@ void sup_pack_status(msgpack_packer *pk, const struct sup_server *server)
 	pack_calls(pk, &server->counters);
 	sup_pack_text(pk, "profiles");
 	msgpack_pack_map(pk, profiles_count(server));
-	TAILQ_FOREACH(profile, &server->profiles, link) {
+	TAILQ_FOREACH(profile, &server->profiles, link)
+	{
 		if (!profile->removed)
 			pack_profile(pk, profile);
 	}

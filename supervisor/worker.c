@@ -134,7 +134,8 @@ static int make_events(struct sup_worker *worker)
 	worker->ev_out = event_new(base, worker->fds[BROOD_FORK_STDOUT], EV_READ | EV_PERSIST, wp_on_stdout, worker);
 	worker->ev_err = event_new(base, worker->fds[BROOD_FORK_STDERR], EV_READ | EV_PERSIST, wp_on_stderr, worker);
 	worker->ev_answer = event_new(base, worker->fds[BROOD_FORK_ANSWER], EV_READ | EV_PERSIST, wp_on_answer, worker);
-	worker->ev_request = event_new(base, worker->fds[BROOD_FORK_REQUEST], EV_WRITE | EV_PERSIST, on_request, worker);
+	worker->ev_request =
+		event_new(base, worker->fds[BROOD_FORK_REQUEST], EV_WRITE | EV_PERSIST, on_request, worker);
 	worker->ev_timer = evtimer_new(base, on_timer, worker);
 	if (!worker->ev_out || !worker->ev_err || !worker->ev_answer || !worker->ev_request || !worker->ev_timer)
 		return -1;

@@ -26,11 +26,11 @@ struct sup_worker {
 	bool forked;   /* FORKED came: EXITED will */
 	bool vanished; /* closed its answer pipe without an answer */
 	int pidfd, status_fd;
-	pid_t pid; /* in our namespace; -1 unknown */
+	pid_t pid;		 /* in our namespace; -1 unknown */
 	int fds[BROOD_FORK_FDS]; /* our ends, by enum brood_fork_fd */
 	struct event *ev_out, *ev_err, *ev_answer, *ev_request, *ev_timer;
 	struct sup_call *call; /* while running */
-	uint8_t *buf; /* the start of a frame that is not whole yet; owned */
+	uint8_t *buf;	       /* the start of a frame that is not whole yet; owned */
 	size_t len, room;
 	uint8_t *pending; /* of RUN, not written yet; owned */
 	size_t pending_len, pending_pos;

@@ -109,7 +109,8 @@ void wp_on_deadline(struct sup_worker *worker)
 
 	used = used > worker->cpu_base_us ? used - worker->cpu_base_us : 0;
 	if (used >= most) {
-		snprintf(message, sizeof(message), "killed: CPU time limit of %llu ms reached", (unsigned long long)most / 1000);
+		snprintf(message, sizeof(message), "killed: CPU time limit of %llu ms reached",
+			 (unsigned long long)most / 1000);
 		sup_worker_end_call(worker, BROOD_CPU, message);
 	} else if (now >= worker->deadline_us) {
 		snprintf(message, sizeof(message), "killed: wall time limit of %llu ms reached",
@@ -140,13 +141,15 @@ static void classify(const struct sup_worker *worker, const struct brood_exited 
 	ending->status = BROOD_CRASHED;
 	if (exited->code == SIGSYS) {
 		ending->status = BROOD_DENIED;
-		snprintf(text, room, "killed by signal %d (SIGSYS): a system call that the sandbox refuses", exited->code);
+		snprintf(text, room, "killed by signal %d (SIGSYS): a system call that the sandbox refuses",
+			 exited->code);
 	} else if (exited->code == SIGXCPU) {
 		ending->status = BROOD_CPU;
 		snprintf(text, room, "killed: CPU time limit reached");
 	} else if (exited->code == SIGKILL && exited->max_rss_bytes >= limit / 2) {
 		ending->status = BROOD_MEMORY;
-		snprintf(text, room, "killed by the kernel at %llu MiB of memory", (unsigned long long)(exited->max_rss_bytes >> 20));
+		snprintf(text, room, "killed by the kernel at %llu MiB of memory",
+			 (unsigned long long)(exited->max_rss_bytes >> 20));
 	} else {
 		bool stack = exited->code == SIGSEGV || exited->code == SIGBUS;
 
@@ -179,8 +182,9 @@ void sup_worker_on_exited(struct sup_worker *worker, const struct brood_exited *
 		if (!exited)
 			sup_log(SUP_LOG_WARNING, "zygote %s/%u could not fork a worker", profile->name, zygote->serial);
 		else
-			sup_log(SUP_LOG_WARNING, "worker %llu of %s ended before it parked (%s %d)", (unsigned long long)worker->id,
-				profile->name, exited->signalled ? "signal" : "exit status", exited->code);
+			sup_log(SUP_LOG_WARNING, "worker %llu of %s ended before it parked (%s %d)",
+				(unsigned long long)worker->id, profile->name,
+				exited->signalled ? "signal" : "exit status", exited->code);
 	}
 	wp_free(worker);
 	sup_zygote_worker_freed(zygote);

@@ -70,7 +70,8 @@ static void on_result(struct sup_worker *worker, struct brood_slice payload)
 	if (error < 0) {
 		char message[128];
 
-		snprintf(message, sizeof(message), "the worker's answer is not one of the protocol: %s", brood_strerror(error));
+		snprintf(message, sizeof(message), "the worker's answer is not one of the protocol: %s",
+			 brood_strerror(error));
 		wp_misbehaved(worker, message);
 		return;
 	}
@@ -155,7 +156,9 @@ static void take_answer(struct sup_worker *worker, const uint8_t *data, size_t l
 	}
 	got = brood_frame_parse(worker->buf, worker->len, frame_max(worker), &payload, &used);
 	if (got < 0)
-		wp_misbehaved(worker, "the worker announced a frame on its answer pipe that is empty or larger than any answer");
+		wp_misbehaved(
+			worker,
+			"the worker announced a frame on its answer pipe that is empty or larger than any answer");
 	else if (got == 1)
 		on_frame(worker, payload, worker->len - used);
 }
@@ -256,4 +259,3 @@ void sup_worker_resume_output(struct sup_worker *worker)
 	event_add(worker->ev_out, NULL);
 	event_add(worker->ev_err, NULL);
 }
-

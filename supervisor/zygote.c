@@ -113,7 +113,8 @@ int sup_zygote_fork(struct sup_zygote *zygote, bool warm)
 	msgpack_sbuffer packet;
 
 	if (!worker) {
-		sup_log(SUP_LOG_WARNING, "profile %s: no pipes for a new worker: %s", zygote->profile->name, strerror(errno));
+		sup_log(SUP_LOG_WARNING, "profile %s: no pipes for a new worker: %s", zygote->profile->name,
+			strerror(errno));
 		sup_timer_set(zygote->profile->wake, WATCH_US); /* descriptors may be free then */
 		return -1;
 	}
@@ -129,7 +130,8 @@ int sup_zygote_fork(struct sup_zygote *zygote, bool warm)
 		return 0;
 	}
 	if (errno != EAGAIN)
-		sup_zygote_fail(zygote, "the zygote of profile '%s' takes no orders: %s", zygote->profile->name, strerror(errno));
+		sup_zygote_fail(zygote, "the zygote of profile '%s' takes no orders: %s", zygote->profile->name,
+				strerror(errno));
 	sup_worker_lost(worker, "");
 	sup_timer_set(zygote->profile->wake, 1000);
 	return -1;
@@ -153,8 +155,8 @@ void sup_zygote_retire(struct sup_zygote *zygote)
 void sup_zygote_worker_freed(struct sup_zygote *zygote)
 {
 	if (zygote->profile->park_failures >= SUP_PARK_FAILURES_MAX)
-		sup_zygote_fail(zygote, "profile '%s': %u workers in a row ended before they were ready", zygote->profile->name,
-				zygote->profile->park_failures);
+		sup_zygote_fail(zygote, "profile '%s': %u workers in a row ended before they were ready",
+				zygote->profile->name, zygote->profile->park_failures);
 	else if (zygote->retiring && zygote->workers_count == 0)
 		sup_zygote_fail(zygote, "retired");
 	else
@@ -171,15 +173,19 @@ static void on_watch(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	if (zygote->channel_closed) {
-		sup_zygote_fail(zygote, "the zygote of profile '%s' closed its channel and lived on", zygote->profile->name);
+		sup_zygote_fail(zygote, "the zygote of profile '%s' closed its channel and lived on",
+				zygote->profile->name);
 		return;
 	}
 	if (zygote->state == BROOD_ZYGOTE_STARTING) {
-		sup_zygote_fail(zygote, "profile '%s': its zygote was not ready within %d s; is a module in `preload` very slow?",
-				zygote->profile->name, BROOD_START_TIMEOUT_MS / 1000);
+		sup_zygote_fail(
+			zygote,
+			"profile '%s': its zygote was not ready within %d s; is a module in `preload` very slow?",
+			zygote->profile->name, BROOD_START_TIMEOUT_MS / 1000);
 		return;
 	}
-	TAILQ_FOREACH(worker, &zygote->workers, link) {
+	TAILQ_FOREACH(worker, &zygote->workers, link)
+	{
 		if (worker->state == SUP_WORKER_DYING && now - worker->since_us > DYING_MAX_US) {
 			sup_zygote_fail(zygote, "the zygote of profile '%s' does not report the end of its workers",
 					zygote->profile->name);
@@ -195,8 +201,8 @@ static void on_watch(evutil_socket_t fd, short what, void *context)
 static void log_flush(struct sup_zygote *zygote)
 {
 	if (zygote->log_len > 0)
-		sup_log(SUP_LOG_INFO, "zygote %s/%u says: %.*s", zygote->profile->name, zygote->serial, (int)zygote->log_len,
-			zygote->log_line);
+		sup_log(SUP_LOG_INFO, "zygote %s/%u says: %.*s", zygote->profile->name, zygote->serial,
+			(int)zygote->log_len, zygote->log_line);
 	zygote->log_len = 0;
 }
 
@@ -331,8 +337,8 @@ struct sup_zygote *sup_zygote_new(struct sup_profile *profile, char error[SUP_FA
 		zygote->state = BROOD_ZYGOTE_STARTING;
 		return zygote;
 	}
-	snprintf(error, SUP_FAILURE_MAX, "profile '%s' cannot start: no process for its zygote (%.700s): %s", profile->name,
-		 profile->server->zygote_path, strerror(errno));
+	snprintf(error, SUP_FAILURE_MAX, "profile '%s' cannot start: no process for its zygote (%.700s): %s",
+		 profile->name, profile->server->zygote_path, strerror(errno));
 	sup_zygote_destroy(zygote);
 	return NULL;
 }

@@ -20,7 +20,8 @@ static struct sup_worker *find_worker(struct sup_zygote *zygote, uint64_t id)
 {
 	struct sup_worker *worker;
 
-	TAILQ_FOREACH(worker, &zygote->workers, link) {
+	TAILQ_FOREACH(worker, &zygote->workers, link)
+	{
 		if (worker->id == id)
 			return worker;
 	}
@@ -39,8 +40,11 @@ static int on_ready(struct sup_zygote *zygote, const uint8_t *packet, size_t len
 	if (missing) {
 		const char *name = brood_layer_name((enum brood_layer)__builtin_ctz(missing));
 
-		sup_zygote_fail(zygote, "profile '%s' requires the layer '%s', which this system does not grant; allow it here, or "
-				"take it out of `require`", profile->name, name);
+		sup_zygote_fail(
+			zygote,
+			"profile '%s' requires the layer '%s', which this system does not grant; allow it here, or "
+			"take it out of `require`",
+			profile->name, name);
 		return 0;
 	}
 	zygote->state = BROOD_ZYGOTE_READY;
@@ -57,7 +61,8 @@ static int on_failed(struct sup_zygote *zygote, const uint8_t *packet, size_t le
 	int error = failed ? brood_failed_parse(packet, len, failed) : BROOD_E_MEMORY;
 
 	if (error == 0)
-		sup_zygote_fail(zygote, "profile '%s' cannot start (%s): %.900s", zygote->profile->name, failed->step, failed->message);
+		sup_zygote_fail(zygote, "profile '%s' cannot start (%s): %.900s", zygote->profile->name, failed->step,
+				failed->message);
 	free(failed);
 	return error;
 }
@@ -90,7 +95,8 @@ static int on_fork_failed(struct sup_zygote *zygote, const uint8_t *packet, size
 	worker = find_worker(zygote, id);
 	if (!worker || worker->forked)
 		return BROOD_E_STATE;
-	sup_log(SUP_LOG_WARNING, "zygote %s/%u cannot fork: %s", zygote->profile->name, zygote->serial, strerror(failure));
+	sup_log(SUP_LOG_WARNING, "zygote %s/%u cannot fork: %s", zygote->profile->name, zygote->serial,
+		strerror(failure));
 	sup_worker_on_exited(worker, NULL);
 	return 0;
 }
@@ -145,7 +151,8 @@ static int receive(struct sup_zygote *zygote, uint8_t *packet, size_t *len, int 
 		struct cmsghdr align;
 	} control;
 	struct iovec part = {packet, BROOD_CONTROL_MAX};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 	struct cmsghdr *header;
 	ssize_t n = recvmsg(zygote->control_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
@@ -196,8 +203,8 @@ void sup_zygote_on_control(evutil_socket_t ignored, short what, void *context)
 		if (fd >= 0)
 			close(fd);
 		if (error < 0)
-			sup_zygote_fail(zygote, "the zygote of profile '%s' broke the protocol: %s", zygote->profile->name,
-					brood_strerror(error));
+			sup_zygote_fail(zygote, "the zygote of profile '%s' broke the protocol: %s",
+					zygote->profile->name, brood_strerror(error));
 	}
 }
 

@@ -54,7 +54,9 @@ static int change_uid(struct zyg *z)
 	/* The bounding set outlives the uid; afterwards there would be no right to drop it where user namespaces are refused. */
 	drop_bounding_set();
 	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
-		return zyg_fail(z, errno, "profile '%s': cannot become uid %u, gid %u: %s; set worker_uid and worker_gid in [broodd] to ids that exist there",
+		return zyg_fail(z, errno,
+				"profile '%s': cannot become uid %u, gid %u: %s; set worker_uid and worker_gid in "
+				"[broodd] to ids that exist there",
 				z->start.profile, uid, gid, strerror(errno));
 	if (getresuid(&real, &effective, &saved) < 0 || real != uid || effective != uid || saved != uid ||
 	    getgroups(0, NULL) != 0)

@@ -184,15 +184,15 @@ static const char NAME_SOURCES[] =
  * What `random` and `threading` register to be run after every fork costs each worker some 150 page faults. They are imported with that switched off:
  * the worker's side renews random's state itself, and threading has nothing to renew where a zygote has one thread, which is checked.
  */
-static const char IMPORT_WITHOUT_HOOKS[] =
-	"import os\n"
-	"register, os.register_at_fork = os.register_at_fork, lambda **hooks: None\n"
-	"import random, threading\n"
-	"os.register_at_fork = register\n";
+static const char IMPORT_WITHOUT_HOOKS[] = "import os\n"
+					   "register, os.register_at_fork = os.register_at_fork, lambda **hooks: None\n"
+					   "import random, threading\n"
+					   "os.register_at_fork = register\n";
 
 static int run_snippet(const char *snippet)
 {
-	PyObject *globals = Py_BuildValue("{s:s,s:O}", "stdlib", BROOD_PYTHON_STDLIB, "__builtins__", PyEval_GetBuiltins());
+	PyObject *globals =
+		Py_BuildValue("{s:s,s:O}", "stdlib", BROOD_PYTHON_STDLIB, "__builtins__", PyEval_GetBuiltins());
 	PyObject *result = globals ? PyRun_String(snippet, Py_file_input, globals, globals) : NULL;
 
 	Py_XDECREF(globals);

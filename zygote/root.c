@@ -126,7 +126,9 @@ static int add_library_choices(struct zyg_plan *plan, const char *libraries)
 		return 0;
 	while (!error && (entry = readdir(directory)) != NULL) {
 		char target[PATH_MAX];
-		ssize_t len = entry->d_type == DT_LNK ? readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1) : -1;
+		ssize_t len = entry->d_type == DT_LNK
+				      ? readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1)
+				      : -1;
 
 		if (len <= 0)
 			continue;

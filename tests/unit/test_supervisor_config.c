@@ -38,14 +38,15 @@ static void test_nothing_gives_the_defaults(void **state)
 
 static void test_every_key_is_read(void **state)
 {
-	struct sup_config *config = parse("\xef\xbb\xbf# comment\n[broodd]\nsocket = /tmp/x.sock\nsocket_mode = 0660\n"
-					  "allow_users = root, 1234\nlog_level = debug\nlog_format = json\nqueue = 7\n"
-					  "open_calls = 8\nclients = 9\nrequest = 1m\nnesting = 10\ngrace = 1500ms\n"
-					  "zygote_path = /z\nworker_uid = 77\nworker_gid = 78\n"
-					  "[profile data]\npython = /opt/venv\npreload = numpy, pandas ; both\npreload = json\n"
-					  "paths = /srv/a,/srv/b\nsite_packages = yes\nenv.TZ = UTC\nwall = 2s\ncpu = 1500ms\n"
-					  "memory = 1g\noutput = 64k\nvalue = 32k\nparked = 2\nworkers = 5\nzygotes = 3\n"
-					  "require = seccomp, no-caps\n[profile bare]\n");
+	struct sup_config *config =
+		parse("\xef\xbb\xbf# comment\n[broodd]\nsocket = /tmp/x.sock\nsocket_mode = 0660\n"
+		      "allow_users = root, 1234\nlog_level = debug\nlog_format = json\nqueue = 7\n"
+		      "open_calls = 8\nclients = 9\nrequest = 1m\nnesting = 10\ngrace = 1500ms\n"
+		      "zygote_path = /z\nworker_uid = 77\nworker_gid = 78\n"
+		      "[profile data]\npython = /opt/venv\npreload = numpy, pandas ; both\npreload = json\n"
+		      "paths = /srv/a,/srv/b\nsite_packages = yes\nenv.TZ = UTC\nwall = 2s\ncpu = 1500ms\n"
+		      "memory = 1g\noutput = 64k\nvalue = 32k\nparked = 2\nworkers = 5\nzygotes = 3\n"
+		      "require = seccomp, no-caps\n[profile bare]\n");
 	const struct sup_profile_config *data;
 
 	(void)state;

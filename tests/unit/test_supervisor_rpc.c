@@ -207,8 +207,8 @@ static void pack_wrong_run(int what)
 
 static void test_every_wrong_run_is_refused_with_its_field(void **state)
 {
-	static const char *const SAYS[] = {"'code'", "'name'", "'inputs'", "'profile'", "'limits'", "'stream'", "'codee'", "twice",
-					   "inputs", "'wall'", "'wall_ms'", "not a str"};
+	static const char *const SAYS[] = {"'code'",  "'name'", "'inputs'", "'profile'", "'limits'",  "'stream'",
+					   "'codee'", "twice",	"inputs",   "'wall'",	 "'wall_ms'", "not a str"};
 	struct sup_run run;
 
 	for (int what = 0; what <= 11; what++) {
@@ -273,7 +273,8 @@ static void test_records_are_well_formed(void **state)
 	static const char *const OUTPUTS[] = {"", "plain", "\xff\xfe", "\xe2\x82\xac"};
 
 	for (size_t i = 0; i < sizeof(OUTPUTS) / sizeof(OUTPUTS[0]); i++) {
-		struct sup_record record = {.status = BROOD_CRASHED, .message = "bad \xff byte", .profile = "default", .signal = 11};
+		struct sup_record record = {
+			.status = BROOD_CRASHED, .message = "bad \xff byte", .profile = "default", .signal = 11};
 		struct sup_output out;
 
 		teardown(state);
@@ -290,8 +291,9 @@ static void test_records_are_well_formed(void **state)
 	setup(state);
 	sup_pack_error(&pk, false, 0, SUP_RPC_MALFORMED, "why");
 	assert_int_equal(brood_scan_whole(bytes(), buffer.size, BROOD_SCAN_DEPTH), 0);
-	assert_memory_equal(buffer.data, "\x94\x01\xc0\x82\xa4"
-					 "code\xa9malformed\xa7message\xa3why\xc0",
+	assert_memory_equal(buffer.data,
+			    "\x94\x01\xc0\x82\xa4"
+			    "code\xa9malformed\xa7message\xa3why\xc0",
 			    buffer.size);
 }
 

@@ -126,7 +126,8 @@ static void begin(msgpack_packer *pk, msgpack_sbuffer *payload, size_t fields, c
 static void write_failure(int fd)
 {
 	bool memory = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError);
-	const char *message = memory ? "out of memory, even for a traceback" : "the code damaged the interpreter: its ending could not be described";
+	const char *message = memory ? "out of memory, even for a traceback"
+				     : "the code damaged the interpreter: its ending could not be described";
 	msgpack_sbuffer payload;
 	msgpack_packer pk;
 

@@ -111,7 +111,8 @@ static PyObject *from_list(int type, PyObject *list)
 
 static PyObject *decode_bigint(struct brood_slice payload)
 {
-	PyObject *from_bytes = PyObject_GetAttrString((PyObject *)&PyLong_Type, "from_bytes"), *args, *options, *value = NULL;
+	PyObject *from_bytes = PyObject_GetAttrString((PyObject *)&PyLong_Type, "from_bytes"), *args, *options,
+		 *value = NULL;
 
 	args = Py_BuildValue("(y#s)", (const char *)payload.data, (Py_ssize_t)payload.len, "big");
 	options = Py_BuildValue("{s:O}", "signed", Py_True);
@@ -141,10 +142,12 @@ static PyObject *decode_timestamp(struct brood_slice p)
 		return Py_BuildValue("(Ki)", (unsigned long long)big_endian(p.data, 4), 0);
 	if (p.len == 8) {
 		number = big_endian(p.data, 8);
-		return Py_BuildValue("(KK)", (unsigned long long)(number & ((UINT64_C(1) << 34) - 1)), (unsigned long long)(number >> 34));
+		return Py_BuildValue("(KK)", (unsigned long long)(number & ((UINT64_C(1) << 34) - 1)),
+				     (unsigned long long)(number >> 34));
 	}
 	if (p.len == 12)
-		return Py_BuildValue("(LK)", (long long)(int64_t)big_endian(p.data + 4, 8), (unsigned long long)big_endian(p.data, 4));
+		return Py_BuildValue("(LK)", (long long)(int64_t)big_endian(p.data + 4, 8),
+				     (unsigned long long)big_endian(p.data, 4));
 	return malformed();
 }
 
@@ -168,7 +171,8 @@ static PyObject *decode_ext(struct brood_reader *r, unsigned depth, PyObject *ra
 		value = decode(&inner, depth + 1, rare);
 	else
 		value = PyBytes_FromStringAndSize((const char *)payload.data, (Py_ssize_t)payload.len);
-	if (type == BROOD_EXT_TUPLE || type == BROOD_EXT_SET || type == BROOD_EXT_FROZENSET || type == BROOD_EXT_COMPLEX)
+	if (type == BROOD_EXT_TUPLE || type == BROOD_EXT_SET || type == BROOD_EXT_FROZENSET ||
+	    type == BROOD_EXT_COMPLEX)
 		return from_list(type, value);
 	revived = value ? PyObject_CallFunction(rare, "iO", type, value) : NULL;
 	Py_XDECREF(value);

@@ -126,7 +126,8 @@ static PyObject *call_python(const char *how, const struct wrk_setup *setup, con
 	name = PyUnicode_DecodeUTF8((const char *)a.name.data, (Py_ssize_t)a.name.len, "replace");
 	inputs = PyBytes_FromStringAndSize((const char *)a.inputs.data, (Py_ssize_t)a.inputs.len);
 	if (run && source && name && inputs)
-		answer = PyObject_CallFunction(run, "OOOn", source, name, inputs, (Py_ssize_t)a.limits.v[BROOD_LIMIT_VALUE]);
+		answer = PyObject_CallFunction(run, "OOOn", source, name, inputs,
+					       (Py_ssize_t)a.limits.v[BROOD_LIMIT_VALUE]);
 	Py_XDECREF(source);
 	Py_XDECREF(name);
 	Py_XDECREF(inputs);
@@ -214,9 +215,6 @@ _Noreturn void wrk_main(const struct wrk_setup *setup, bool warm)
 	answer = call_python("run", setup, &request);
 	wrk_write_result(BROOD_WRK_FD_ANSWER, answer);
 	/* The supervisor ends us; until then our clocks and pipes stay readable for it. */
-	Py_BEGIN_ALLOW_THREADS
-	while (read(BROOD_WRK_FD_REQUEST, &byte, 1) > 0 || errno == EINTR)
-		;
-	Py_END_ALLOW_THREADS
-	_exit(0);
+	Py_BEGIN_ALLOW_THREADS while (read(BROOD_WRK_FD_REQUEST, &byte, 1) > 0 || errno == EINTR);
+	Py_END_ALLOW_THREADS _exit(0);
 }

@@ -113,14 +113,18 @@ static PyObject *brood_flush_soon(PyObject *self, PyObject *stream)
 }
 
 static PyMethodDef METHODS[] = {
-	{"encode", brood_encode, METH_VARARGS, "encode(value, most) -> bytes, or None if that takes more than `most` bytes."},
+	{"encode", brood_encode, METH_VARARGS,
+	 "encode(value, most) -> bytes, or None if that takes more than `most` bytes."},
 	{"decode", brood_decode, METH_O, "decode(bytes) -> the one value in them."},
 	{"flush_soon", brood_flush_soon, METH_O, "Flushes the stream before the next statement."},
 	{NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef MODULE = {
-	.m_base = PyModuleDef_HEAD_INIT, .m_name = "_brood", .m_doc = "Inside of a Brood worker.", .m_size = -1, .m_methods = METHODS};
+static struct PyModuleDef MODULE = {.m_base = PyModuleDef_HEAD_INIT,
+				    .m_name = "_brood",
+				    .m_doc = "Inside of a Brood worker.",
+				    .m_size = -1,
+				    .m_methods = METHODS};
 
 static PyObject *init_module(void)
 {
@@ -135,7 +139,8 @@ int wrk_register_builtin(void)
 /* Globals whose builtins are a copy: what user code does to the builtins module does not reach them. */
 static PyObject *private_globals(void)
 {
-	PyObject *globals = PyDict_New(), *builtins = PyDict_Copy(PyEval_GetBuiltins()), *name = PyUnicode_FromString("brood_worker");
+	PyObject *globals = PyDict_New(), *builtins = PyDict_Copy(PyEval_GetBuiltins()),
+		 *name = PyUnicode_FromString("brood_worker");
 
 	if (globals && builtins && name && PyDict_SetItemString(globals, "__builtins__", builtins) == 0 &&
 	    PyDict_SetItemString(globals, "__name__", name) == 0) {

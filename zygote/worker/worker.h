@@ -22,11 +22,11 @@ enum wrk_exit {
 
 /* What a worker takes over from its zygote. Lives as long as the zygote; workers read it only. */
 struct wrk_setup {
-	struct brood_limits limits;	/* of the profile */
-	uint64_t base_data_bytes;	/* see struct brood_ready; rlimits are set on top of them */
+	struct brood_limits limits; /* of the profile */
+	uint64_t base_data_bytes;   /* see struct brood_ready; rlimits are set on top of them */
 	uint64_t base_as_bytes;
 	const struct sock_fprog *filter; /* the worker's seccomp program, ready to load; NULL: none */
-	int parent_pid;			/* the zygote's pid in its own namespace, to notice that it has died */
+	int parent_pid;			 /* the zygote's pid in its own namespace, to notice that it has died */
 };
 
 /* Makes the built-in module `_brood` known. Before Py_Initialize; 0 or -1. */
