@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,6 +107,20 @@ static void small_thread_stacks(void)
 	pthread_attr_destroy(&attributes);
 }
 
+/* By the system call: glibc's signal() passes over two signals that it keeps for threads, and they may come to us ignored as well. */
+static void default_signals(void)
+{
+	const struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long mask;
+	} plain = {.handler = SIG_DFL};
+
+	for (int sig = 1; sig < _NSIG; sig++)
+		syscall(SYS_rt_sigaction, sig, &plain, NULL, sizeof(plain.mask));
+}
+
 static void declare_state(void)
 {
 	sigset_t none;
@@ -114,8 +129,7 @@ static void declare_state(void)
 	umask(022);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
+	default_signals();
 	/* Each arena of malloc reserves 64 MiB of address space, which workers are short of. */
 	mallopt(M_ARENA_MAX, 2);
 	/* A worker lives for one call: memory that was touched once is kept, not given back and faulted in again. */

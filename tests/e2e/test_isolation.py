@@ -20,6 +20,13 @@ HAS_NUMPY = os.path.isdir("/usr/lib/python3/dist-packages/numpy")
 class BoundaryTest(SupervisorCase):
     """Refused or not there. Each is tried by the code itself, through the C library where Python has no word for it."""
 
+    def test_the_supervisor_cannot_be_read_by_its_own_user(self) -> None:
+        """Of a process that is not dumpable, the kernel gives what /proc shows to root."""
+        self.assertEqual(os.stat(f"/proc/{self.supervisor.pid}/environ").st_uid, 0)
+        if os.geteuid() != 0:
+            with self.assertRaises(PermissionError):
+                open(f"/proc/{self.supervisor.pid}/mem", "rb")
+
     def layers(self) -> set[str]:
         return set(self.client.run("1").receipt["layers"])
 

@@ -279,7 +279,7 @@ static void test_a_failed_write_leaves_no_trace(void **state)
 	start.paths_count = 1;
 	path[0] = '\xc3';
 	assert_int_equal(brood_start_write(&buffer, &start), BROOD_E_UTF8);
-	assert_int_equal(buffer.size, 3);
+	assert_int_equal(buffer.size, 4);
 	msgpack_sbuffer_destroy(&buffer);
 	free(path);
 }
