@@ -8,6 +8,7 @@
 #include "zygote/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,8 @@ int zyg_step_start(struct zyg *z)
 	enum brood_control type;
 	int got;
 
+	z->memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	z->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	z->proc = zyg_proc_open();
 	if (z->proc < 0)
 		return zyg_fail(z, -z->proc, "cannot open /proc/self: %s; Brood needs /proc to be mounted",

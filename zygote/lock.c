@@ -21,7 +21,9 @@
 #include <unistd.h>
 
 #include "protocol/fds.h"
+#include "zygote/image.h"
 #include "zygote/proc.h"
+#include "zygote/text.h"
 #include "zygote/zygote.h"
 
 #define DESCRIPTORS_MAX 1024
@@ -60,7 +62,7 @@ static int close_descriptors(struct zyg *z)
 {
 	sigset_t child;
 
-	z->proc = -1;
+	z->proc = z->pagemap = z->memory = -1;
 	if (close_range(BROOD_ZYG_FD_COUNT, ~0U, 0) < 0)
 		return zyg_fail(z, errno, "cannot close descriptors: %s; Brood needs Linux 5.9", strerror(errno));
 	for (int fd = 0; fd < BROOD_ZYG_FD_COUNT; fd++)
@@ -122,19 +124,26 @@ static int set_limits(struct zyg *z)
 	return 0;
 }
 
-/* The worker's program is built before the zygote's is on: building needs calls that a zygote no longer has. */
-static int load_filters(struct zyg *z)
+/* The programs are built before the zygote's is on: building needs calls that a zygote no longer has. */
+static int build_filters(struct zyg *z, struct zyg_filter *own)
 {
 	bool own_root = z->layers & BROOD_LAYER_BIT(BROOD_LAYER_ROOT);
-	struct zyg_filter own;
 	int error = zyg_filter_build(ZYG_FILTER_WORKER, own_root, &z->worker_filter);
 
 	if (!error)
-		error = zyg_filter_build(ZYG_FILTER_ZYGOTE, own_root, &own);
+		error = zyg_filter_build(ZYG_FILTER_ZYGOTE, own_root, own);
 	if (error)
 		return zyg_fail(z, -error, "cannot build the seccomp filters: %s", strerror(-error));
-	error = zyg_filter_load(&own.prog);
-	zyg_filter_free(&own);
+	z->setup.filter = &z->worker_filter.prog;
+	return 0;
+}
+
+static int load_filter(struct zyg *z, struct zyg_filter *own)
+{
+	int error;
+
+	error = zyg_filter_load(&own->prog);
+	zyg_filter_free(own);
 	if (error)
 		return zyg_fail(z, -error,
 				"cannot load the seccomp filter: %s; Brood needs a kernel with seccomp filters",
@@ -143,22 +152,29 @@ static int load_filters(struct zyg *z)
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER || syscall(SYS_personality, 0xffffffffUL) != -1 ||
 	    errno != EPERM)
 		return zyg_fail(z, 0, "the seccomp filter was loaded but does not hold");
-	z->setup.filter = &z->worker_filter.prog;
 	z->layers |= BROOD_LAYER_BIT(BROOD_LAYER_SECCOMP);
 	return 0;
 }
 
 int zyg_step_lock(struct zyg *z)
 {
+	struct zyg_filter own;
 	int error = zyg_table_init(&z->workers, z->start.workers_max);
 
 	if (error)
 		return zyg_fail(z, -error, "cannot make room for %u workers: %s", z->start.workers_max,
 				strerror(-error));
 	reset_signals();
-	if (check_one_task(z) < 0 || measure(z) < 0 || close_descriptors(z) < 0 || set_limits(z) < 0)
+	if (check_one_task(z) < 0 || (z->start.filter && build_filters(z, &own) < 0))
+		return -1;
+	zyg_text_inherit(z);
+	/* The image is complete now: nothing but what forks is yet to be allocated. */
+	zyg_image_pack();
+	if (measure(z) < 0)
 		return -1;
 	z->setup.limits = z->start.limits;
 	z->setup.parent_pid = getpid();
-	return z->start.filter ? load_filters(z) : 0;
+	if (zyg_image_learn(z) < 0 || close_descriptors(z) < 0 || set_limits(z) < 0)
+		return -1;
+	return z->start.filter ? load_filter(z, &own) : 0;
 }

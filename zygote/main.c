@@ -151,7 +151,7 @@ _Noreturn static void report_and_exit(struct zyg *z, const char *step)
 int main(void)
 {
 	/* Too large for a stack, and needed until the end. */
-	static struct zyg zygote = {.proc = -1, .signals = -1};
+	static struct zyg zygote = {.proc = -1, .pagemap = -1, .memory = -1, .signals = -1};
 
 	zygote.born_us = zyg_now_us();
 	declare_state();

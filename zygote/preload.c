@@ -81,7 +81,8 @@ static int freeze(void)
 	PyObject *gc = PyImport_ImportModule("gc");
 	int result = -1;
 
-	if (gc && call(gc, "collect") == 0 && call(gc, "collect") == 0 && call(gc, "freeze") == 0)
+	wrk_warm_zygote(20);
+	if (gc && call(gc, "collect") == 0 && call(gc, "collect") == 0 && wrk_warm_zygote(5) == 0 && call(gc, "freeze") == 0)
 		result = 0;
 	Py_XDECREF(gc);
 	return result;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "zygote/python.h"
+#include "zygote/text.h"
 #include "zygote/zygote.h"
 
 #define STRING_(x) #x
@@ -231,6 +232,7 @@ int zyg_step_python(struct zyg *z)
 		return -1;
 	if (wrk_register_builtin() < 0)
 		return zyg_fail(z, ENOMEM, "cannot register the module _brood");
+	zyg_text_to_huge_pages(z);
 	status = start_python(z);
 	if (PyStatus_Exception(status))
 		return python_failed(z, status);

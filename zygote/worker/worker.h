@@ -20,12 +20,22 @@ enum wrk_exit {
 	WRK_EXIT_MEMORY,
 };
 
+/* Whole pages. */
+struct wrk_range {
+	void *start;
+	size_t len;
+};
+
+#define WRK_HOT_RANGES_MAX 512
+
 /* What a worker takes over from its zygote. Lives as long as the zygote; workers read it only. */
 struct wrk_setup {
 	struct brood_limits limits; /* of the profile */
 	uint64_t base_data_bytes;   /* see struct brood_ready; rlimits are set on top of them */
 	uint64_t base_as_bytes;
 	const struct sock_fprog *filter; /* the worker's seccomp program, ready to load; NULL: none */
+	const struct wrk_range *hot;	 /* the pages that a worker writes to before it has parked; may be NULL */
+	size_t hot_count;
 	int parent_pid;			 /* the zygote's pid in its own namespace, to notice that it has died */
 };
 
@@ -37,6 +47,9 @@ int wrk_register_builtin(void);
  * can share. With the GIL held. 0, or -1 with a Python exception set.
  */
 int wrk_prepare(void);
+
+/* In the zygote, after wrk_prepare. */
+int wrk_warm_zygote(int rounds);
 
 /*
  * In the child, right after fork() returned 0 in a process with one thread, with the GIL held (PyOS_BeforeFork was called) and
