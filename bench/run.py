@@ -2,8 +2,8 @@
 
     run.py [--bin DIR] [--samples 300] [--seconds 5] [--json FILE]
 
-Latency: cold `python3 -I -S -c CODE` and a call of the same code take turns, sample by sample, so that whatever else the machine does falls
-on both. A call goes the whole way: this client, the socket, broodd, a parked worker, and back; before each, the client waits 2 ms, so that the pool is full,
+Latency: cold `python3 -I -S -c CODE` and calls of the same code take turns, in blocks of 20, so that whatever else the machine does falls
+on both, and neither finds the other's memory in its caches only. A call goes the whole way: this client, the socket, broodd, a parked worker, and back; before each, the client waits 2 ms, so that the pool is full,
 and the server's own count proves that every call found a parked worker. The client's share is shown by a row of its own: the round trip
 of `hello`, which does nothing.
 Throughput: as many clients as cores, each a process with one call at a time and no pause; likewise as many loops of cold Pythons.
@@ -36,6 +36,7 @@ from tests.support.client import request  # noqa: E402
 from tests.support.supervisor import Supervisor  # noqa: E402
 
 PAUSE_S = 0.002
+BLOCK = 20
 PROGRAMS = {
     "expression": "sum(n * n for n in range(100))",
     "10-line function": """def primes(limit):
@@ -138,15 +139,19 @@ def machine_card() -> dict[str, Any]:
 
 
 def latency(wire: Wire, code: str, samples: int) -> dict[str, Any]:
-    """Medians of both ways, taking turns."""
+    """Medians of both ways, taking turns in blocks."""
     data = request(1, "run", {"code": code})
     cold, warm, hello = [], [], []
     before = profile_counts(wire)
-    for _ in range(samples):
-        cold.append(timed_us(lambda: run_cold(code)))
-        time.sleep(PAUSE_S)
-        warm.append(timed_us(lambda: run_call(wire, data)))
-        hello.append(timed_us(lambda: wire.round_trip(request(1, "hello", {}))))
+    while len(cold) < samples:
+        block = range(min(BLOCK, samples - len(cold)))
+        cold.extend(timed_us(lambda: run_cold(code)) for _ in block)
+        for _ in block:
+            time.sleep(PAUSE_S)
+            warm.append(timed_us(lambda: run_call(wire, data)))
+        for _ in block:
+            time.sleep(PAUSE_S)
+            hello.append(timed_us(lambda: wire.round_trip(request(1, "hello", {}))))
     after = profile_counts(wire)
     return {"cold_us": statistics.median(cold), "call_us": statistics.median(warm), "call_p95_us": statistics.quantiles(warm, n=20)[-1],
             "hello_us": statistics.median(hello), "samples": samples, "hits": after["pool_hits"] - before["pool_hits"],

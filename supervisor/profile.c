@@ -190,8 +190,8 @@ static void fork_wanted(struct sup_profile *profile)
 	unsigned wanted = sup_pool_forks_wanted(&profile->pool, &rules, profile->queue.count);
 
 	for (unsigned i = 0; i < wanted; i++) {
-		/* As many as calls wait for, beyond those on their way, are to be there soon; the others are for later. */
-		bool warm = profile->pool.warming >= profile->queue.count;
+		/* While calls run or wait, a warm-up would take its time from them; what a worker needs most it has copied anyway. */
+		bool warm = profile->pool.running == 0 && profile->queue.count == 0;
 		struct sup_zygote *zygote = least_loaded(profile);
 
 		if (!zygote || sup_zygote_fork(zygote, warm) < 0)

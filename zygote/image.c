@@ -32,6 +32,10 @@
 #include "zygote/fork.h"
 
 #define PAGE ((uintptr_t)4096)
+#define HUGE_PAGE ((uintptr_t)2 * 1024 * 1024)
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 /* What pymalloc serves: multiples of 16 up to 512 bytes. */
 #define POOL_ALIGNMENT 16
 #define POOL_SIZE_MAX 512
@@ -133,6 +137,7 @@ void zyg_image_pack(void)
 {
 	if (!OWN_MALLOC)
 		return;
+	PyGC_Collect(); /* gives back what the types keep in free lists: that lies scattered as well */
 	pack_pools();
 	pack_heap();
 }
@@ -210,6 +215,40 @@ static void note_hot(void *context, uintptr_t page, uint64_t entry)
 		hot[hot_count - 1].len += PAGE;
 	else if (hot_count < WRK_HOT_RANGES_MAX)
 		hot[hot_count++] = (struct wrk_range){(void *)page, PAGE};
+}
+
+static bool is_hot(uintptr_t page)
+{
+	for (size_t i = 0; i < hot_count; i++)
+		if (page >= (uintptr_t)hot[i].start && page < (uintptr_t)hot[i].start + hot[i].len)
+			return true;
+	return false;
+}
+
+/* The pages of one huge page: how many are there, and whether workers write to any of them. */
+struct block {
+	uintptr_t start;
+	unsigned present;
+	bool hot;
+};
+
+/* A huge page is one entry in the tables that fork copies and exit takes down, instead of 512. Not for what workers write to: that would split it. */
+static void finish_block(const struct block *block)
+{
+	if (!block->hot && block->present >= HUGE_PAGE / PAGE / 2)
+		madvise((void *)block->start, HUGE_PAGE, MADV_COLLAPSE);
+}
+
+static void note_cold(void *context, uintptr_t page, uint64_t entry)
+{
+	struct block *block = context;
+
+	if ((page & ~(HUGE_PAGE - 1)) != block->start) {
+		finish_block(block);
+		*block = (struct block){.start = page & ~(HUGE_PAGE - 1), .present = 0, .hot = false};
+	}
+	block->present += (entry & PAGEMAP_PRESENT) != 0;
+	block->hot |= is_hot(page);
 }
 
 /* Maps a page that nobody has written to. */
@@ -315,6 +354,14 @@ int zyg_image_learn(struct zyg *z)
 		hot_count = 0;
 	status = end_trial(&trial);
 	drop_touched();
+	if (hot_count > 0) {
+		struct block block = {.start = 0};
+
+		walk.each = note_cold;
+		walk.context = &block;
+		walk_writable(z, &walk);
+		finish_block(&block);
+	}
 	if (!parked || status != 0)
 		return zyg_fail(z, 0, "a worker for trial did not park: it ended with %s %d",
 				WIFSIGNALED(status) ? "signal" : "exit status",

@@ -3,7 +3,7 @@
  * Trusts:    the profile's modules, as far as their author does: they run here, in the image of every later worker.
  * Blocks on: what those modules block on; the supervisor's deadline for READY ends it.
  *
- * Imports the modules, lets the worker's side build what all workers can share, then collects and freezes the garbage
+ * Imports the modules, lets the worker's side build what all workers can share and rehearse a call, then collects and freezes the garbage
  * collector, so that no collection in a worker touches, and thereby copies, the pages of the image.
  */
 #define PY_SSIZE_T_CLEAN
@@ -81,8 +81,7 @@ static int freeze(void)
 	PyObject *gc = PyImport_ImportModule("gc");
 	int result = -1;
 
-	wrk_warm_zygote(20);
-	if (gc && call(gc, "collect") == 0 && call(gc, "collect") == 0 && wrk_warm_zygote(5) == 0 && call(gc, "freeze") == 0)
+	if (gc && call(gc, "collect") == 0 && call(gc, "collect") == 0 && call(gc, "freeze") == 0)
 		result = 0;
 	Py_XDECREF(gc);
 	return result;
@@ -98,6 +97,11 @@ int zyg_step_preload(struct zyg *z)
 	if (wrk_prepare() < 0) {
 		zyg_python_error(error, sizeof(error));
 		return zyg_fail(z, 0, "profile '%s': the worker's side cannot be prepared: %s", z->start.profile,
+				error);
+	}
+	if (wrk_rehearse() < 0) {
+		zyg_python_error(error, sizeof(error));
+		return zyg_fail(z, 0, "profile '%s': a call rehearsed in the zygote failed: %s", z->start.profile,
 				error);
 	}
 	if (freeze() < 0) {

@@ -18,8 +18,8 @@ struct zyg {
 	int proc;	  /* the host's /proc/self, O_PATH; -1 once the lock has closed it */
 	/* /proc/self/pagemap and /proc/self/mem, which open only while this process is still dumpable; -1: not to be had, or closed. */
 	int pagemap, memory;
-	int signals;	  /* signalfd of SIGCHLD; -1 before the lock */
-	uint32_t layers;  /* layer bits that were read back as on */
+	int signals;	 /* signalfd of SIGCHLD; -1 before the lock */
+	uint32_t layers; /* layer bits that were read back as on */
 	struct brood_start start;
 	struct brood_failed failed; /* filled by zyg_fail */
 	struct zyg_interpreter python;

@@ -18,20 +18,15 @@
 
 #define DESCRIPTORS_MAX 256
 
-static void reset_signals(void)
+/*
+ * All dispositions are the default ones since the zygote's lock, and the mask is empty since the fork (fork.c). A write to a closed pipe is an
+ * exception of Python's (BrokenPipeError), as in any Python.
+ */
+static void ignore_broken_pipes(void)
 {
-	struct sigaction plain = {.sa_handler = SIG_DFL};
-	sigset_t none;
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-	for (int sig = 1; sig < NSIG; sig++) {
-		if (sig != SIGKILL && sig != SIGSTOP)
-			sigaction(sig, &plain, NULL);
-	}
-	/* A write to a closed pipe is an exception of Python's (BrokenPipeError), as in any Python. */
-	plain.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &plain, NULL);
-	sigemptyset(&none);
-	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+	if (sigaction(SIGPIPE, &ignore, NULL) < 0)
 		_exit(WRK_EXIT_SIGNALS);
 }
 
@@ -87,7 +82,7 @@ static void set_limits(const struct wrk_setup *setup)
 
 void wrk_confine(const struct wrk_setup *setup)
 {
-	reset_signals();
+	ignore_broken_pipes();
 	follow_parent(setup->parent_pid);
 	set_limits(setup);
 	/* Last: the filter forbids most of the above. */

@@ -112,7 +112,7 @@ static void parse_request(const struct request *request, struct arguments *out)
 	}
 }
 
-/* `how`(source, name, inputs, value_bytes): the Python side's run, or execute. A new reference, or NULL with an exception. */
+/* `how`(source, name, inputs, value_bytes): the Python side's run, or rehearse. A new reference, or NULL with an exception. */
 static PyObject *call_python(const char *how, const struct wrk_setup *setup, const struct request *request)
 {
 	PyObject *run = wrk_python_global(how), *source, *name, *inputs, *answer = NULL;
@@ -148,6 +148,9 @@ static void call_or_leave(const char *function)
 
 /* --- warm-up --- */
 
+/* The interpreter specialises code after eight runs; twice that settles what depends on it in turn. */
+#define REHEARSALS 20
+
 static msgpack_sbuffer warm_request; /* the payload of a RUN, made in the zygote */
 
 static void text(msgpack_packer *pk, const char *s)
@@ -179,36 +182,50 @@ int wrk_prepare_warm_up(const char *source)
  * One call over the whole of the path that a real one takes, from the bytes of its request to the bytes of its answer, which go to /dev/null:
  * what it touches is paged in, and the caches on the way are filled, before anybody waits.
  */
-static void warm_up(const struct wrk_setup *setup)
+static PyObject *rehearse(const struct wrk_setup *setup)
 {
 	struct wrk_setup same = *setup;
 	struct request request = {PyMem_RawMalloc(warm_request.size), warm_request.size};
 	PyObject *answer;
 
 	if (!request.data)
-		_exit(WRK_EXIT_MEMORY);
+		return PyErr_NoMemory();
 	memcpy(request.data, warm_request.data, request.len);
 	brood_limits_preset(&same.limits); /* as in the request: nothing is to be lowered */
-	answer = call_python("execute", &same, &request);
+	answer = call_python("rehearse", &same, &request);
+	if (answer)
+		wrk_write_result(STDIN_FILENO, answer);
+	PyMem_RawFree(request.data);
+	return answer;
+}
+
+static void warm_up(const struct wrk_setup *setup)
+{
+	PyObject *answer = rehearse(setup);
+
 	if (!answer) {
 		PyErr_Print();
 		_exit(WRK_EXIT_PREPARE);
 	}
-	wrk_write_result(STDIN_FILENO, answer);
 	Py_DECREF(answer);
-	PyMem_RawFree(request.data);
 }
 
-int wrk_warm_zygote(int rounds)
+/* What a worker does is done here as well, so that all that the interpreter keeps of it (specialised code, caches of types, interned names) is inherited. */
+int wrk_rehearse(void)
 {
+	static const char *const STEPS[] = {"start_worker", NULL, "finish_warm_up", "settle"};
 	struct wrk_setup setup = {.filter = NULL};
 
 	brood_limits_preset(&setup.limits);
-	for (int i = 0; i < rounds; i++) {
-		call_or_leave("start_worker");
-		warm_up(&setup);
-		call_or_leave("finish_warm_up");
-		call_or_leave("settle");
+	for (int round = 0; round < REHEARSALS; round++) {
+		for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++) {
+			PyObject *result =
+				STEPS[i] ? PyObject_CallNoArgs(wrk_python_global(STEPS[i])) : rehearse(&setup);
+
+			if (!result)
+				return -1;
+			Py_DECREF(result);
+		}
 	}
 	return 0;
 }

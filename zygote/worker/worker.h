@@ -36,7 +36,7 @@ struct wrk_setup {
 	const struct sock_fprog *filter; /* the worker's seccomp program, ready to load; NULL: none */
 	const struct wrk_range *hot;	 /* the pages that a worker writes to before it has parked; may be NULL */
 	size_t hot_count;
-	int parent_pid;			 /* the zygote's pid in its own namespace, to notice that it has died */
+	int parent_pid; /* the zygote's pid in its own namespace, to notice that it has died */
 };
 
 /* Makes the built-in module `_brood` known. Before Py_Initialize; 0 or -1. */
@@ -48,8 +48,8 @@ int wrk_register_builtin(void);
  */
 int wrk_prepare(void);
 
-/* In the zygote, after wrk_prepare. */
-int wrk_warm_zygote(int rounds);
+/* In the zygote, after wrk_prepare: goes through what a worker does, some times over. 0, or -1 with a Python exception set. */
+int wrk_rehearse(void);
 
 /*
  * In the child, right after fork() returned 0 in a process with one thread, with the GIL held (PyOS_BeforeFork was called) and
