@@ -98,7 +98,7 @@ struct brood_failed {
 int brood_failed_write(msgpack_sbuffer *to, const struct brood_failed *failed);
 int brood_failed_parse(const uint8_t *packet, size_t len, struct brood_failed *out);
 
-/* `warm`: the worker is to warm up before it parks. Not when somebody waits for it: then the call itself does the work once. */
+/* `warm`: the worker is to warm up before it parks. Not while calls run or wait: it would take its time from them. */
 int brood_fork_write(msgpack_sbuffer *to, uint64_t worker, bool warm);
 int brood_fork_parse(const uint8_t *packet, size_t len, uint64_t *worker, bool *warm);
 

@@ -33,7 +33,7 @@ struct sup_zygote {
 /* Starts one; NULL with `error` set when not even a process could be made. */
 struct sup_zygote *sup_zygote_new(struct sup_profile *profile, char error[SUP_FAILURE_MAX]);
 
-/* Asks for a worker, which warms up first unless somebody waits for it. 0, or -1: the zygote failed or the pipe is full; nothing was made. */
+/* Asks for a worker, which warms up first if `warm`. 0, or -1: the zygote failed or the pipe is full; nothing was made. */
 int sup_zygote_fork(struct sup_zygote *zygote, bool warm);
 
 /* Ends when its last worker has: parked ones are retired now. */
